@@ -33,6 +33,24 @@ static int compare_text(value a, value b)
     return compare_spans(value_text(a), value_text(b));
 }
 
+static size_t namespace_length(struct span text)
+{
+    const char *slash = text.length > 1 ? memchr(text.data, '/', text.length) : NULL;
+    return slash ? (size_t)(slash - text.data) : 0;
+}
+
+// Names without a namespace come first, then they are in the order of their namespaces.
+static int compare_names(value a, value b)
+{
+    struct span left = value_text(a), right = value_text(b);
+    size_t left_space = namespace_length(left), right_space = namespace_length(right);
+    if (left_space == 0 || right_space == 0)
+        return left_space == right_space ? compare_spans(left, right) : left_space == 0 ? -1 : 1;
+    int order =
+        compare_spans((struct span){left.data, left_space}, (struct span){right.data, right_space});
+    return order ? order : compare_spans(left, right);
+}
+
 // --- natural order -------------------------------------------------------------------------------
 
 // Values that are not both vectors.
@@ -46,8 +64,10 @@ static enum value_order compare_scalars(value a, value b)
         return number_compare(a, b);
     if (a.tag != b.tag)
         return VALUE_INCOMPARABLE;
-    if (a.tag == VALUE_STRING || a.tag == VALUE_KEYWORD || a.tag == VALUE_SYMBOL)
+    if (a.tag == VALUE_STRING)
         return (enum value_order)compare_text(a, b);
+    if (a.tag == VALUE_KEYWORD || a.tag == VALUE_SYMBOL)
+        return (enum value_order)compare_names(a, b);
     if (a.tag == VALUE_BOOLEAN)
         return (enum value_order)(a.boolean - b.boolean);
     return VALUE_INCOMPARABLE;

@@ -41,10 +41,14 @@
           (= 3 (kind a)) (compare a b)
           (= 4 (kind a)) (compare (name a) (name b))
           (= 5 (kind a)) (compare a b)
-          (= 6 (kind a)) (let [by-count (compare (count a) (count b))]
-                           (if (zero? by-count)
-                             (or (first (remove zero? (map compare-keys a b))) 0)
-                             by-count))
+          (<= 6 (kind a) 8) (let [by-count (compare (count a) (count b))
+                                  items #(case (int (kind %))
+                                           6 %
+                                           7 (apply concat (sort-by key compare-keys %))
+                                           8 (sort compare-keys %))]
+                              (if (zero? by-count)
+                                (or (first (remove zero? (map compare-keys (items a) (items b)))) 0)
+                                by-count))
           :else (compare (pr-str a) (pr-str b)))))
 
 (defn quoted [s]

@@ -92,7 +92,7 @@ builtin_fn builtin_is_seqable;
 builtin_fn builtin_is_function;
 builtin_fn builtin_is_callable;
 builtin_fn builtin_is_regex;
-builtin_fn builtin_is_never;
+builtin_fn builtin_is_never, builtin_is_sorted;
 builtin_fn builtin_type;
 
 // --- sequence_map.c: a function over every item --------------------------------------------------
@@ -193,11 +193,6 @@ builtin_fn builtin_dissoc;
 builtin_fn builtin_merge;
 builtin_fn builtin_merge_with;
 builtin_fn builtin_select_keys;
-builtin_fn builtin_keys;
-builtin_fn builtin_vals;
-builtin_fn builtin_entries;
-builtin_fn builtin_key;
-builtin_fn builtin_val;
 builtin_fn builtin_update_vals;
 builtin_fn builtin_update_keys;
 builtin_fn builtin_reduce_kv;
@@ -299,6 +294,13 @@ builtin_fn builtin_method_substring;
 builtin_fn builtin_pmap;
 builtin_fn builtin_pcalls;
 
+// --- collection/entries.c: keys, values, entries -------------------------------------------------
+builtin_fn builtin_keys;
+builtin_fn builtin_vals;
+builtin_fn builtin_entries;
+builtin_fn builtin_key;
+builtin_fn builtin_val;
+
 // --- collection/relation.c: clojure.set ----------------------------------------------------------
 builtin_fn builtin_map_invert;
 builtin_fn builtin_rename_keys;
@@ -318,7 +320,7 @@ builtin_fn builtin_do_all;
 builtin_fn builtin_do_run;
 builtin_fn builtin_reversed_sequence;
 builtin_fn builtin_list_star;
-builtin_fn builtin_sorted_map_by;
+builtin_fn builtin_sorted_map, builtin_sorted_set, builtin_sorted_map_by;
 builtin_fn builtin_sorted_set_by;
 builtin_fn builtin_empty_queue;
 builtin_fn builtin_part_of_sorted;
@@ -404,7 +406,7 @@ builtin_fn builtin_character_is_letter_or_digit;
 builtin_fn builtin_character_is_upper;
 builtin_fn builtin_character_is_lower;
 builtin_fn builtin_character_is_space;
-builtin_fn builtin_character_digit;
+builtin_fn builtin_character_digit, builtin_character_for_digit;
 builtin_fn builtin_character_numeric;
 builtin_fn builtin_character_upper;
 builtin_fn builtin_character_lower;
@@ -470,7 +472,7 @@ builtin_fn builtin_describe;
 
 // --- exception.c, state.c ------------------------------------------------------------------------
 builtin_fn builtin_add_method;
-builtin_fn builtin_atom;
+builtin_fn builtin_atom, builtin_set_validator;
 builtin_fn builtin_compare_and_set;
 builtin_fn builtin_delay;
 builtin_fn builtin_deref;

@@ -25,7 +25,8 @@ value builtin_repeat(struct run *run, const struct builtin *self, value *argumen
 {
     if (count == 1)
         return generator_new(run, GENERATOR_REPEAT, arguments[0], value_nil());
-    size_t n = argument_count(run, self, arguments, 0);
+    int64_t wanted = argument_position(run, self, arguments, 0);
+    size_t n = wanted < 0 ? 0 : (size_t)wanted;
     value result = vector_new(run->region, n);
     for (size_t i = 0; i < n; i++) {
         run_spend(run, 1);

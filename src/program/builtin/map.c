@@ -136,6 +136,9 @@ value builtin_contains(struct run *run, const struct builtin *self, value *argum
             run_type_error(run, self, 1, "a map, set or vector", v, "use includes?");
         __attribute__((fallthrough));
     case VALUE_VECTOR:
+        if (value_is_seq(v))
+            run_type_error(run, self, 1, "a map, set or vector", v,
+                           "of a list use (some #{x} coll)");
         return value_boolean(key.tag == VALUE_INTEGER && key.integer >= 0 &&
                              (size_t)key.integer < sequence_count(run, v));
     default: run_type_error(run, self, 1, "a map, set, vector or nil", v, NULL);
@@ -309,14 +312,24 @@ static void argument_maps(struct run *run, const struct builtin *self, const val
     }
 }
 
+// As in Clojure a map may also take an entry, [key value].
 value builtin_merge(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
-    argument_maps(run, self, arguments, 0, count);
     value result = value_nil();
     for (size_t i = 0; i < count; i++) {
-        if (is_nothing(arguments[i]))
+        value given = arguments[i];
+        bool is_entry =
+            given.tag == VALUE_VECTOR && vector_count(given) == 2 && !value_is_nil(result);
+        if (is_nothing(given))
             continue;
-        result = value_is_nil(result) ? arguments[i] : map_put_all(run, result, arguments[i]);
+        if (is_entry) {
+            result = map_put_flexible(run->region, result, value_retain(vector_at(given, 0)),
+                                      value_retain(vector_at(given, 1)));
+            value_release(run->region, given);
+            continue;
+        }
+        argument_maps(run, self, arguments, i, i + 1);
+        result = value_is_nil(result) ? given : map_put_all(run, result, given);
     }
     return result;
 }
@@ -382,74 +395,6 @@ value builtin_select_keys(struct run *run, const struct builtin *self, value *ar
     sequence_end(&keys);
     value_release(run->region, map);
     return result;
-}
-
-// Nothing has no keys, whatever it is; consumes it then.
-static bool is_empty_collection(struct run *run, value v)
-{
-    bool is_empty = value_is_nil(v) || (v.tag == VALUE_VECTOR && vector_count(v) == 0) ||
-                    (v.tag == VALUE_SET && set_count(v) == 0) ||
-                    (v.tag == VALUE_STRING && value_text(v).length == 0);
-    if (is_empty)
-        value_release(run->region, v);
-    return is_empty;
-}
-
-value builtin_keys(struct run *run, const struct builtin *self, value *arguments, size_t count)
-{
-    (void)count;
-    if (is_empty_collection(run, arguments[0]))
-        return value_nil();
-    argument_map(run, self, arguments, 0, true);
-    value keys = map_keys_in_order(run, arguments[0]);
-    value_release(run->region, arguments[0]);
-    return vector_count(keys) == 0 ? value_nil() : vector_as_seq(keys);
-}
-
-value builtin_vals(struct run *run, const struct builtin *self, value *arguments, size_t count)
-{
-    (void)count;
-    value map = arguments[0];
-    if (is_empty_collection(run, map))
-        return value_nil();
-    argument_map(run, self, arguments, 0, true);
-    value keys = map_keys_in_order(run, map);
-    value result = vector_new(run->region, vector_count(keys));
-    for (size_t i = 0; i < vector_count(keys); i++) {
-        value item = value_nil();
-        map_find(map, vector_at(keys, i), &item);
-        vector_add(run, &result, value_retain(item));
-        run_spend(run, 1);
-    }
-    value_release(run->region, keys);
-    value_release(run->region, map);
-    return vector_count(result) == 0 ? value_nil() : vector_as_seq(result);
-}
-
-value builtin_entries(struct run *run, const struct builtin *self, value *arguments, size_t count)
-{
-    (void)count;
-    argument_map(run, self, arguments, 0, false);
-    return sequence_vector(run, self, 1, arguments[0]);
-}
-
-static value entry_part(struct run *run, const struct builtin *self, value entry, size_t index)
-{
-    if (entry.tag != VALUE_VECTOR || vector_count(entry) != 2)
-        run_type_error(run, self, 1, "an entry [key value]", entry, NULL);
-    return value_retain(vector_at(entry, index));
-}
-
-value builtin_key(struct run *run, const struct builtin *self, value *arguments, size_t count)
-{
-    (void)count;
-    return entry_part(run, self, arguments[0], 0);
-}
-
-value builtin_val(struct run *run, const struct builtin *self, value *arguments, size_t count)
-{
-    (void)count;
-    return entry_part(run, self, arguments[0], 1);
 }
 
 // --- transforming --------------------------------------------------------------------------------

@@ -104,9 +104,13 @@ static bool division_of_floats(struct run *run, const struct builtin *self, valu
     return true;
 }
 
-static bool both_finite(double x, double y)
+// x / y without its fraction. The remainder is computed from it as Clojure does, so that (rem 1.0 0.1) is 0.0.
+static double whole_quotient(struct run *run, const struct builtin *self, double x, double y)
 {
-    return isfinite(x) && isfinite(y);
+    double quotient = x / y;
+    if (!isfinite(quotient))
+        builtin_fail(run, self, ARITHMETIC_ERROR, "the quotient is infinite or not a number");
+    return trunc(quotient);
 }
 
 value builtin_quotient(struct run *run, const struct builtin *self, value *arguments, size_t count)
@@ -115,11 +119,7 @@ value builtin_quotient(struct run *run, const struct builtin *self, value *argum
     double x, y;
     if (!division_of_floats(run, self, arguments, &x, &y))
         return integer_quotient(run->region, arguments[0], arguments[1]);
-    if (!both_finite(x, y))
-        return value_float((double)NAN);
-    if (isinf(x / y))
-        builtin_fail(run, self, ARITHMETIC_ERROR, "float overflow");
-    return value_float(trunc(x / y));
+    return value_float(whole_quotient(run, self, x, y));
 }
 
 value builtin_remainder(struct run *run, const struct builtin *self, value *arguments, size_t count)
@@ -128,7 +128,7 @@ value builtin_remainder(struct run *run, const struct builtin *self, value *argu
     double x, y;
     if (!division_of_floats(run, self, arguments, &x, &y))
         return integer_remainder(run->region, arguments[0], arguments[1]);
-    return value_float(both_finite(x, y) ? fmod(x, y) : (double)NAN);
+    return value_float(x - whole_quotient(run, self, x, y) * y);
 }
 
 value builtin_modulo(struct run *run, const struct builtin *self, value *arguments, size_t count)
@@ -137,12 +137,8 @@ value builtin_modulo(struct run *run, const struct builtin *self, value *argumen
     double x, y;
     if (!division_of_floats(run, self, arguments, &x, &y))
         return integer_modulo(run->region, arguments[0], arguments[1]);
-    if (!both_finite(x, y))
-        return value_float((double)NAN);
-    double result = x - y * floor(x / y);
-    if (!isfinite(result))
-        builtin_fail(run, self, ARITHMETIC_ERROR, "float overflow");
-    return value_float(result);
+    double rest = x - whole_quotient(run, self, x, y) * y;
+    return value_float(rest == 0.0 || (x > 0.0) == (y > 0.0) ? rest : rest + y);
 }
 
 // --- size and rounding ---------------------------------------------------------------------------
@@ -245,7 +241,7 @@ value builtin_int(struct run *run, const struct builtin *self, value *arguments,
         run_type_error(run, self, 1, "a number or a single character", v, NULL);
     if (v.tag == VALUE_FLOAT && isnan(v.number))
         return value_integer(0);
-    if (v.tag == VALUE_FLOAT && fabs(trunc(v.number)) <= 2147483648.0)
+    if (v.tag == VALUE_FLOAT && v.number >= INT32_MIN && v.number <= INT32_MAX)
         v = value_integer((int64_t)v.number);
     if (v.tag != VALUE_INTEGER || v.integer < INT32_MIN || v.integer > INT32_MAX)
         builtin_fail(run, self, ARITHMETIC_ERROR, "%s does not fit 32 bits",
@@ -263,7 +259,10 @@ static value to_integer(struct run *run, const struct builtin *self, value v, un
     if (v.tag == VALUE_FLOAT && !isfinite(v.number))
         builtin_fail(run, self, ARITHMETIC_ERROR, "%s is no integer",
                      value_describe(v, (char[DESCRIBE_SIZE]){0}));
-    if (v.tag == VALUE_FLOAT)
+    double limit = ldexp(1.0, (int)bits - 1);
+    bool is_outside = v.tag == VALUE_FLOAT && bits > 0 && bits < 64 &&
+                      (v.number < -limit || v.number > limit - 1);
+    if (v.tag == VALUE_FLOAT && !is_outside)
         v = integer_from_double(run->region, trunc(v.number));
     if (bits > 0 && (v.tag != VALUE_INTEGER || v.integer >> (bits - 1) != (v.integer < 0 ? -1 : 0)))
         builtin_fail(run, self, ARITHMETIC_ERROR, "%s does not fit %u bits",
@@ -556,9 +555,13 @@ value builtin_greater_or_equal(struct run *run, const struct builtin *self, valu
 value builtin_compare(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
-    enum value_order order = value_compare(arguments[0], arguments[1]);
+    value a = arguments[0], b = arguments[1];
+    if (a.tag == b.tag &&
+        (a.tag == VALUE_STRING || a.tag == VALUE_KEYWORD || a.tag == VALUE_SYMBOL))
+        return value_integer(values_distance(a, b));
+    enum value_order order = value_compare(a, b);
     if (order == VALUE_INCOMPARABLE)
-        fail_incomparable(run, self, arguments[0], arguments[1]);
+        fail_incomparable(run, self, a, b);
     return value_integer(order);
 }
 

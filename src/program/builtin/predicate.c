@@ -67,7 +67,9 @@ PREDICATE(collection, value_is_generator(v) || v.tag == VALUE_VECTOR || v.tag ==
 PREDICATE(associative, v.tag == VALUE_VECTOR || v.tag == VALUE_MAP)
 PREDICATE(counted, value_is_seqable(v) && v.tag != VALUE_NIL)
 PREDICATE(indexed, v.tag == VALUE_VECTOR || v.tag == VALUE_STRING)
-PREDICATE(reversible, (v.tag == VALUE_VECTOR && !value_is_seq(v)) || v.tag == VALUE_STRING)
+PREDICATE(sorted, (v.tag == VALUE_MAP || v.tag == VALUE_SET) && v.small)
+PREDICATE(reversible, (v.tag == VALUE_VECTOR && !value_is_seq(v)) || v.tag == VALUE_STRING ||
+                          ((v.tag == VALUE_MAP || v.tag == VALUE_SET) && v.small))
 PREDICATE(seqable, value_is_seqable(v))
 PREDICATE(function, value_is_function(v))
 PREDICATE(callable, run_is_callable(v))

@@ -104,6 +104,10 @@ value builtin_split_at(struct run *run, const struct builtin *self, value *argum
 {
     (void)count;
     size_t n = argument_count(run, self, arguments, 0);
+    if (value_is_generator(arguments[1])) {
+        value rest, taken = generator_take(run, self, arguments[1], n, &rest);
+        return vector_pair(run, taken, rest);
+    }
     value items = sequence_vector(run, self, 2, arguments[1]);
     size_t total = vector_count(items);
     n = n < total ? n : total;
@@ -280,7 +284,7 @@ value builtin_nth(struct run *run, const struct builtin *self, value *arguments,
     if (value_is_transient(v))
         return transient_ask(run, self, arguments, count, builtin_nth);
     argument_seqable(run, self, arguments, 0);
-    int64_t index = argument_integer(run, self, arguments, 1);
+    int64_t index = argument_position(run, self, arguments, 1);
     if (has_index(run, v, index, &item))
         return item;
     if (count == 2 && !value_is_nil(v))
@@ -302,8 +306,8 @@ value builtin_subvec(struct run *run, const struct builtin *self, value *argumen
 {
     argument_vector(run, self, arguments, false);
     size_t total = vector_count(arguments[0]);
-    int64_t start = argument_integer(run, self, arguments, 1);
-    int64_t end = count == 3 ? argument_integer(run, self, arguments, 2) : (int64_t)total;
+    int64_t start = argument_position(run, self, arguments, 1);
+    int64_t end = count == 3 ? argument_position(run, self, arguments, 2) : (int64_t)total;
     if (start < 0 || start > end || end > (int64_t)total)
         builtin_fail(run, self, RUNTIME_ERROR, "elements %lld to %lld are outside a vector of %zu",
                      (long long)start, (long long)end, total);

@@ -1,4 +1,5 @@
 // Sequences: making, adding, rearranging (docs/reference/language.md 8.4).
+#include "base/array.h"
 #include "program/builtin/builtins.h"
 #include "program/builtin/numeric.h"
 #include "program/builtin/support.h"
@@ -404,6 +405,26 @@ static value padded_group(struct run *run, value items, size_t start, size_t n, 
     return vector_as_seq(group);
 }
 
+static value partial_of(struct run *run, const char *name, size_t n)
+{
+    value parts[] = {function_from_builtin(builtin_find(span_from(name))),
+                     value_integer((int64_t)n)};
+    return builtin_partial(run, NULL, parts, COUNT_OF(parts));
+}
+
+// (map #(take n %) (iterate #(drop step %) source)), where the source has no end: each group is whole.
+static value endless_groups(struct run *run, size_t n, size_t step, value source)
+{
+    value starts = generator_new(run, GENERATOR_ITERATE, partial_of(run, "drop", step), source);
+    return generator_new(run, GENERATOR_TRANSFORM,
+                         transducer_new(run, TRANSDUCER_MAP, partial_of(run, "take", n)), starts);
+}
+
+static bool is_endless(value v)
+{
+    return value_is_generator(v) && generator_is_endless(v);
+}
+
 value builtin_partition(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     value answer;
@@ -411,6 +432,8 @@ value builtin_partition(struct run *run, const struct builtin *self, value *argu
         return answer;
     size_t n = argument_size(run, self, arguments, 0);
     size_t step = count >= 3 ? argument_size(run, self, arguments, 1) : n;
+    if (is_endless(arguments[count - 1]))
+        return endless_groups(run, n, step, arguments[count - 1]);
     value pad = vector_new(run->region, 0);
     if (count == 4)
         pad = sequence_vector(run, self, 3, arguments[2]);
@@ -444,6 +467,8 @@ value builtin_partition_all(struct run *run, const struct builtin *self, value *
         return answer;
     size_t n = argument_size(run, self, arguments, 0);
     size_t step = count == 3 ? argument_size(run, self, arguments, 1) : n;
+    if (is_endless(arguments[count - 1]))
+        return endless_groups(run, n, step, arguments[count - 1]);
     value items = sequence_vector(run, self, (unsigned)count, arguments[count - 1]);
     size_t total = vector_count(items);
     value result = vector_new(run->region, 0);

@@ -7,11 +7,45 @@
 #include "program/eval/cell.h"
 #include "program/eval/eval.h"
 
+// The content must satisfy the validator at once.
+static void set_validator(struct run *run, const struct builtin *self, struct cell *cell,
+                          value validator, unsigned argument)
+{
+    if (!value_is_nil(validator))
+        run_check_callable(run, self, argument, validator);
+    value old = cell->validator;
+    cell->validator = validator;
+    cell_validate(run, cell, cell->content);
+    value_release(run->region, old);
+}
+
+// (atom x :validator f :meta m), the options in any order
 value builtin_atom(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
-    (void)self;
-    values_release(run, arguments + 1, count - 1);  // :validator and :meta
-    return cell_new(run, CELL_ATOM, arguments[0]);
+    value atom = cell_new(run, CELL_ATOM, arguments[0]);
+    for (size_t i = 1; i < count; i += 2) {
+        value key = arguments[i];
+        bool is_validator =
+            key.tag == VALUE_KEYWORD && span_equal_text(value_text(key), "validator");
+        if (is_validator && i + 1 < count)
+            set_validator(run, self, value_cell(atom), arguments[i + 1], (unsigned)i + 2);
+        else
+            values_release(run, arguments + i + 1, i + 1 < count);
+        value_release(run->region, key);
+    }
+    return atom;
+}
+
+value builtin_set_validator(struct run *run, const struct builtin *self, value *arguments,
+                            size_t count)
+{
+    (void)count;
+    struct cell *cell = argument_cell(run, self, arguments, 0);
+    if (cell->kind != CELL_ATOM)
+        run_type_error(run, self, 1, "an atom", arguments[0], NULL);
+    set_validator(run, self, cell, arguments[1], 2);
+    value_release(run->region, arguments[0]);
+    return value_nil();
 }
 
 value builtin_volatile(struct run *run, const struct builtin *self, value *arguments, size_t count)
@@ -71,6 +105,7 @@ value builtin_reset(struct run *run, const struct builtin *self, value *argument
 {
     (void)count;
     struct cell *cell = argument_cell(run, self, arguments, 0);
+    cell_validate(run, cell, arguments[1]);
     value_release(run->region, cell_exchange(cell, value_retain(arguments[1])));
     value_release(run->region, arguments[0]);
     return arguments[1];
@@ -87,11 +122,12 @@ static bool is_plain(value v)
 static value swap(struct run *run, struct cell *cell, value *arguments, size_t count)
 {
     value f = arguments[1], old;
-    bool moves = run->state->guards == 0;
+    bool moves = run->state->guards == 0 && value_is_nil(cell->validator);
     for (size_t i = 1; i < count; i++)
         moves = moves && is_plain(arguments[i]);
     old = moves ? cell_exchange(cell, value_nil()) : value_retain(cell->content);
     value result = run_call_joined(run, f, &old, 1, arguments + 2, count - 2);
+    cell_validate(run, cell, result);
     value_release(run->region, cell_exchange(cell, value_retain(result)));
     return result;
 }
@@ -123,6 +159,7 @@ value builtin_reset_values(struct run *run, const struct builtin *self, value *a
 {
     (void)count;
     struct cell *cell = argument_cell(run, self, arguments, 0);
+    cell_validate(run, cell, arguments[1]);
     value old = cell_exchange(cell, value_retain(arguments[1]));
     value_release(run->region, arguments[0]);
     return vector_pair(run, old, arguments[1]);
@@ -133,6 +170,8 @@ value builtin_compare_and_set(struct run *run, const struct builtin *self, value
 {
     struct cell *cell = argument_cell(run, self, arguments, 0);
     bool same = value_equal(cell->content, arguments[1]);
+    if (same)
+        cell_validate(run, cell, arguments[2]);
     if (same)
         value_release(run->region, cell_exchange(cell, value_retain(arguments[2])));
     values_release(run, arguments, count);

@@ -116,8 +116,8 @@ value builtin_subs(struct run *run, const struct builtin *self, value *arguments
 {
     argument_string(run, self, arguments, 0);
     int64_t length = (int64_t)string_count(arguments[0]);
-    int64_t start = argument_integer(run, self, arguments, 1);
-    int64_t end = count == 3 ? argument_integer(run, self, arguments, 2) : length;
+    int64_t start = argument_position(run, self, arguments, 1);
+    int64_t end = count == 3 ? argument_position(run, self, arguments, 2) : length;
     if (start < 0 || start > end || end > length)
         builtin_fail(run, self, RUNTIME_ERROR,
                      "characters %lld to %lld are outside a string of %lld", (long long)start,
@@ -288,7 +288,8 @@ value builtin_includes(struct run *run, const struct builtin *self, value *argum
 value builtin_index_of(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     argument_two_strings(run, self, arguments);
-    size_t from = count == 3 ? argument_count(run, self, arguments, 2) : 0, index;
+    int64_t wanted = count == 3 ? argument_position(run, self, arguments, 2) : 0;
+    size_t from = wanted < 0 ? 0 : (size_t)wanted, index;
     if (!string_search(run, arguments[0], arguments[1], from, &index))
         return value_nil();
     return value_integer((int64_t)index);
@@ -298,7 +299,7 @@ value builtin_last_index_of(struct run *run, const struct builtin *self, value *
                             size_t count)
 {
     argument_two_strings(run, self, arguments);
-    int64_t from = count == 3 ? argument_integer(run, self, arguments, 2) : INT64_MAX;
+    int64_t from = count == 3 ? argument_position(run, self, arguments, 2) : INT64_MAX;
     size_t index;
     if (from < 0 || !string_search_last(run, arguments[0], arguments[1], (size_t)from, &index))
         return value_nil();

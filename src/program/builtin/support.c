@@ -3,10 +3,13 @@
 #include "program/eval/generator.h"
 #include "value/collection/key_lookup.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "value/text/print.h"
 #include "value/text/sink.h"
+
+static const double LARGEST_FLOAT_COUNT = 0x1p62;
 
 int64_t argument_integer(struct run *run, const struct builtin *self, const value *arguments,
                          unsigned place)
@@ -19,10 +22,22 @@ int64_t argument_integer(struct run *run, const struct builtin *self, const valu
     run_type_error(run, self, place + 1, "an integer", v, NULL);
 }
 
+int64_t argument_position(struct run *run, const struct builtin *self, const value *arguments,
+                          unsigned place)
+{
+    value v = arguments[place];
+    if (v.tag == VALUE_FLOAT && fabs(v.number) < LARGEST_FLOAT_COUNT)
+        return (int64_t)v.number;
+    return argument_integer(run, self, arguments, place);
+}
+
 size_t argument_count(struct run *run, const struct builtin *self, const value *arguments,
                       unsigned place)
 {
-    int64_t number = argument_integer(run, self, arguments, place);
+    value v = arguments[place];
+    int64_t number = v.tag == VALUE_FLOAT && fabs(v.number) < LARGEST_FLOAT_COUNT
+                         ? (int64_t)ceil(v.number)
+                         : argument_integer(run, self, arguments, place);
     return number < 0 ? 0 : (size_t)number;
 }
 

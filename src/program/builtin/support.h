@@ -13,7 +13,11 @@
 // An integer, huge ones clamped to 64 bits: right for counts and positions.
 int64_t argument_integer(struct run *run, const struct builtin *self, const value *arguments,
                          unsigned place);
-// The same, negative ones as 0.
+// A position, as Clojure takes it: of a float the integer part. So (nth v (/ n 2)) is right where / gives a
+// ratio in Clojure.
+int64_t argument_position(struct run *run, const struct builtin *self, const value *arguments,
+                          unsigned place);
+// A number of items: negative ones as 0; a float is rounded up, as (take 2.5 xs) takes three.
 size_t argument_count(struct run *run, const struct builtin *self, const value *arguments,
                       unsigned place);
 void argument_string(struct run *run, const struct builtin *self, const value *arguments,
@@ -137,8 +141,13 @@ value text_of_all(struct run *run, const value *values, size_t count, bool with_
 value run_call_joined(struct run *run, value f, const value *first, size_t first_count,
                       const value *second, size_t second_count);
 
+// --- text/names.c ---
+// How far two strings, keywords or symbols are apart, as compareTo of Java gives it.
+int64_t values_distance(value a, value b);
+
 // --- collection/transient.c ---
 bool value_is_transient(value v);
+value transient_content(struct run *run, value transient);  // owned
 // What the function, which borrows its arguments, says of the collection of a transient.
 value transient_ask(struct run *run, const struct builtin *self, const value *arguments,
                     size_t count, builtin_fn *function);

@@ -12,7 +12,7 @@ static size_t cell_size(const struct object *object)
 
 static value *cell_children(struct object *object, size_t *ret_count)
 {
-    *ret_count = 1;
+    *ret_count = 2;
     return &((struct cell *)object)->content;
 }
 
@@ -42,6 +42,7 @@ value cell_new(struct run *run, enum cell_kind kind, value content)
         .is_pending = kind == CELL_DELAY,
         .branch = run->state->branch.id,
         .content = content,
+        .validator = value_nil(),
     };
     return (value){.tag = VALUE_FUNCTION, .object = &cell->foreign.header};
 }
@@ -84,6 +85,17 @@ struct cell *argument_cell_of(struct run *run, const struct builtin *self, const
                        is_matcher ? "(re-matcher re s) makes one" : "(transient coll) makes one");
     check_branch(run, self, cell);
     return cell;
+}
+
+void cell_validate(struct run *run, const struct cell *cell, value content)
+{
+    if (value_is_nil(cell->validator))
+        return;
+    value validator = value_retain(cell->validator);  // it may set another one
+    bool is_valid = run_test(run, validator, content);
+    value_release(run->region, validator);
+    if (!is_valid)
+        run_raise(run, RUNTIME_ERROR, NULL, "Invalid reference state");
 }
 
 value cell_exchange(struct cell *cell, value content)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "program/builtin/support.h"
 #include "program/eval/eval.h"
 #include "program/eval/stack.h"
 #include "program/run/tool.h"
@@ -158,7 +159,7 @@ bool run_is_callable(value f)
 {
     return value_is_function(f) || f.tag == VALUE_KEYWORD || f.tag == VALUE_MAP ||
            f.tag == VALUE_SET || f.tag == VALUE_SYMBOL ||
-           (f.tag == VALUE_VECTOR && !value_is_seq(f));
+           (f.tag == VALUE_VECTOR && !value_is_seq(f)) || value_is_transient(f);
 }
 
 void run_check_callable(struct run *run, const struct builtin *self, unsigned argument, value f)
@@ -284,6 +285,11 @@ value keyword_apply(struct run *run, value key, value subject, value otherwise)
 {
     value item;
     bool found = false;
+    if (value_is_transient(subject)) {
+        value content = transient_content(run, subject);
+        value_release(run->region, subject);
+        return keyword_apply(run, key, content, otherwise);
+    }
     if (subject.tag == VALUE_MAP) {
         found = map_find_flexible(subject, key, &item);
     } else if (subject.tag == VALUE_SET && set_has(subject, key)) {
@@ -359,6 +365,15 @@ static value call_lookup(struct run *run, value f, value *arguments, size_t coun
     return item;
 }
 
+// ((transient v) 1): as its content.
+static value call_transient(struct run *run, value f, value *arguments, size_t count)
+{
+    value content = transient_content(run, f);
+    value result = run_call(run, content, arguments, count);
+    value_release(run->region, content);
+    return result;
+}
+
 static _Noreturn void fail_not_callable(struct run *run, value f)
 {
     char text[DESCRIBE_SIZE];
@@ -422,6 +437,8 @@ value run_call(struct run *run, value f, value *arguments, size_t count)
             value_retain(f);
             result = call_composed(run, (const struct composed *)f.object, arguments, count);
             value_release(run->region, f);
+        } else if (value_is_transient(f)) {
+            result = call_transient(run, f, arguments, count);
         } else if (!value_is_foreign(f, &tool_type)) {
             fail_not_callable(run, f);
         } else {

@@ -24,14 +24,19 @@ value comparator_sort(struct run *run, uint16_t number, value items)
     return builtin_sort(run, &self, arguments, 2);
 }
 
+static bool has_function(value collection)
+{
+    return collection.small && collection.small != COMPARATOR_NATURAL;
+}
+
 value map_keys_in_order(struct run *run, value map)
 {
     value keys = map_sorted_keys(run->region, map);
-    return map.small ? comparator_sort(run, map.small, keys) : keys;
+    return has_function(map) ? comparator_sort(run, map.small, keys) : keys;
 }
 
 value set_in_order(struct run *run, value set)
 {
     value members = set_sorted(run->region, set);
-    return set.small ? comparator_sort(run, set.small, members) : members;
+    return has_function(set) ? comparator_sort(run, set.small, members) : members;
 }

@@ -5,7 +5,10 @@
 
 #include "program/run/run.h"
 
-enum { COMPARATORS_MAX = UINT16_MAX };
+enum {
+    COMPARATORS_MAX = UINT16_MAX - 1,
+    COMPARATOR_NATURAL = UINT16_MAX,  // of sorted-map and sorted-set: key order
+};
 
 // The number of a function, which is borrowed; 0: there are too many.
 uint16_t comparator_number(struct run *run, value f);

@@ -9,6 +9,7 @@
 #include "program/builtin/builtins.h"
 #include "program/builtin/numeric.h"
 #include "program/builtin/support.h"
+#include "program/builtin/transducer.h"
 #include "program/run/random.h"
 
 static double random_unit(struct run *run)
@@ -86,13 +87,28 @@ value builtin_shuffle(struct run *run, const struct builtin *self, value *argume
     return result;
 }
 
+// The test of (random-sample probability): true as often, whatever it is asked.
+static value call_chance(struct run *run, const value *parts, size_t part_count, value *arguments,
+                         size_t count)
+{
+    (void)part_count;
+    values_release(run, arguments, count);
+    return value_boolean(random_unit(run) < parts[0].number);
+}
+
+static const struct composed_type chance_type = {"random-sample", call_chance, 1, 1};
+
 value builtin_random_sample(struct run *run, const struct builtin *self, value *arguments,
                             size_t count)
 {
-    (void)count;
     if (!value_is_number(arguments[0]))
         run_type_error(run, self, 1, "a number", arguments[0], NULL);
     double probability = numeric_to_double(run, self, arguments[0]);
+    if (count == 1) {
+        value chance = value_float(probability);
+        return transducer_new(run, TRANSDUCER_FILTER,
+                              function_compose(run, &chance_type, &chance, 1));
+    }
     struct sequence items;
     value item, result = vector_new(run->region, 0);
     sequence_borrow(run, self, 2, &items, arguments[1]);

@@ -143,6 +143,22 @@ value builtin_sorted_set_by(struct run *run, const struct builtin *self, value *
     return set;
 }
 
+value builtin_sorted_map(struct run *run, const struct builtin *self, value *arguments,
+                         size_t count)
+{
+    value map = builtin_hash_map(run, self, arguments, count);
+    map.small = COMPARATOR_NATURAL;
+    return map;
+}
+
+value builtin_sorted_set(struct run *run, const struct builtin *self, value *arguments,
+                         size_t count)
+{
+    value set = builtin_hash_set(run, self, arguments, count);
+    set.small = COMPARATOR_NATURAL;
+    return set;
+}
+
 value builtin_empty_queue(struct run *run, const struct builtin *self, value *arguments,
                           size_t count)
 {

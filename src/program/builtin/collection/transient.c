@@ -40,6 +40,12 @@ bool value_is_transient(value v)
     return cell && cell->kind == CELL_TRANSIENT;
 }
 
+value transient_content(struct run *run, value transient)
+{
+    static const struct builtin self = {.name = "get"};
+    return value_retain(argument_transient(run, &self, &transient)->content);
+}
+
 value transient_ask(struct run *run, const struct builtin *self, const value *arguments,
                     size_t count, builtin_fn *function)
 {

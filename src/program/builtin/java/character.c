@@ -114,6 +114,18 @@ value builtin_character_digit(struct run *run, const struct builtin *self, value
     return value_integer(digit_worth(c, argument_integer(run, self, arguments, 1)));
 }
 
+value builtin_character_for_digit(struct run *run, const struct builtin *self, value *arguments,
+                                  size_t count)
+{
+    (void)count;
+    int64_t worth = argument_integer(run, self, arguments, 0);
+    int64_t radix = argument_integer(run, self, arguments, 1);
+    if (radix < 2 || radix > 36 || worth < 0 || worth >= radix)
+        return string_from_code_point(run->region, 0);
+    return string_from_code_point(run->region,
+                                  (uint32_t)(worth < 10 ? '0' + worth : 'a' + worth - 10));
+}
+
 value builtin_character_numeric(struct run *run, const struct builtin *self, value *arguments,
                                 size_t count)
 {

@@ -2,8 +2,10 @@
 // namespace in front of a slash. All arguments are borrowed.
 #include <string.h>
 
+#include "base/utf8.h"
 #include "program/builtin/builtins.h"
 #include "program/builtin/support.h"
+#include "value/fuel.h"
 #include "value/text/literal.h"
 
 static bool is_named(value v)
@@ -17,6 +19,69 @@ static size_t namespace_length(struct span text)
     const char *slash = text.length > 1 ? memchr(text.data, '/', text.length) : NULL;
     return slash ? (size_t)(slash - text.data) : 0;
 }
+
+// --- comparing -----------------------------------------------------------------------------------
+
+enum { UNITS_PER_FUEL = 1024 };
+
+// UTF-16 units of a text.
+static int64_t unit_count(struct span text)
+{
+    int64_t count = 0;
+    fuel_spend((int64_t)(text.length / UNITS_PER_FUEL));
+    for (size_t i = 0; i < text.length; i++) {
+        unsigned char byte = (unsigned char)text.data[i];
+        count += ((byte & 0xC0) != 0x80) + (byte >= 0xF0);
+    }
+    return count;
+}
+
+static void utf16(const char *text, size_t length, uint32_t ret_units[2])
+{
+    uint32_t c;
+    utf8_decode(text, length, &c);
+    bool is_pair = c >= 0x10000;
+    ret_units[0] = is_pair ? 0xD800 + ((c - 0x10000) >> 10) : c;
+    ret_units[1] = is_pair ? 0xDC00 + (c & 0x3FF) : 0;
+}
+
+// compareTo of Java's strings: the difference of the first UTF-16 units that differ, or of the lengths.
+static int64_t text_distance(struct span a, struct span b)
+{
+    size_t common = a.length < b.length ? a.length : b.length, i = 0;
+    fuel_spend((int64_t)(common / UNITS_PER_FUEL));
+    while (i < common && a.data[i] == b.data[i])
+        i++;
+    if (i == common)
+        return unit_count((struct span){a.data + i, a.length - i}) -
+               unit_count((struct span){b.data + i, b.length - i});
+    while (i > 0 && ((unsigned char)a.data[i] & 0xC0) == 0x80)
+        i--;
+    uint32_t left[2], right[2];
+    utf16(a.data + i, a.length - i, left);
+    utf16(b.data + i, b.length - i, right);
+    unsigned at = left[0] == right[0];
+    return (int64_t)left[at] - right[at];
+}
+
+int64_t values_distance(value a, value b)
+{
+    struct span left = value_text(a), right = value_text(b);
+    size_t left_space = is_named(a) ? namespace_length(left) : 0;
+    size_t right_space = is_named(b) ? namespace_length(right) : 0;
+    if ((left_space == 0) != (right_space == 0))
+        return left_space == 0 ? -1 : 1;
+    int64_t distance =
+        text_distance((struct span){left.data, left_space}, (struct span){right.data, right_space});
+    size_t skip = left_space > 0;
+    if (distance != 0)
+        return distance;
+    return text_distance(
+        (struct span){left.data + left_space + skip, left.length - left_space - skip},
+        (struct span){right.data + right_space + skip, right.length - right_space - skip});
+}
+
+// --- names ---------------------------------------------------------------------------------------
 
 value builtin_name(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {

@@ -170,6 +170,24 @@ void utf8_append_repaired(struct buffer *text, struct span bytes)
     }
 }
 
+static bool is_visible(uint32_t c)
+{
+    bool is_control = c < ' ' || (c >= 0x7F && c < 0xA0);
+    bool is_directing = c == 0x61C || c == 0x200E || c == 0x200F || (c >= 0x2028 && c <= 0x202E) ||
+                        (c >= 0x2066 && c <= 0x2069);
+    return !is_control && !is_directing;
+}
+
+void utf8_append_visible(struct buffer *text, struct span bytes)
+{
+    char encoded[UTF8_MAX_BYTES];
+    uint32_t c;
+    for (size_t at = 0; at < bytes.length;) {
+        at += utf8_decode(bytes.data + at, bytes.length - at, &c);
+        buffer_append(text, encoded, utf8_encode(is_visible(c) ? c : '?', encoded));
+    }
+}
+
 struct span utf8_without_mark(struct span text)
 {
     const struct span mark = SPAN("\xEF\xBB\xBF");

@@ -28,6 +28,10 @@ size_t utf8_encode(uint32_t code_point, char bytes[UTF8_MAX_BYTES]);
 // Appends the bytes as text, with U+FFFD for each invalid part.
 void utf8_append_repaired(struct buffer *text, struct span bytes);
 
+// The same, with '?' for what a terminal or a dialog does not show as it is: control characters, and those
+// that turn the direction of text or begin a new line. For names that others have chosen.
+void utf8_append_visible(struct buffer *text, struct span bytes);
+
 // The text without the byte order mark that some editors put at the start of a file.
 struct span utf8_without_mark(struct span text);
 

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
+#include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/table/option_reader.h"
 #include "session/workspace/trust.h"
@@ -17,6 +18,15 @@ static int fail(const struct error *error)
     return EXIT_FAILURE;
 }
 
+// Whoever wrote the repository chose its names: one must not hide another on a terminal.
+static char *visible(struct span name)
+{
+    CLEANUP_BUFFER struct buffer text;
+    buffer_init(&text, BUFFER_DEFAULT_LIMIT);
+    utf8_append_visible(&text, name);
+    return memory_copy_string(buffer_text(&text));
+}
+
 static int print_trusted_files(const char *workspace)
 {
     struct region *region = region_new(SIZE_MAX);
@@ -24,8 +34,8 @@ static int print_trusted_files(const char *workspace)
     struct error error;
     bool ok = trust_files(region, workspace, &names, &error);
     for (size_t i = 0; ok && i < vector_count(names); i++) {
-        struct span name = value_text(vector_at(names, i));
-        printf("  %.*s\n", (int)name.length, name.data);
+        CLEANUP_FREE char *name = visible(value_text(vector_at(names, i)));
+        printf("  %s\n", name);
     }
     region_free(region);
     return ok ? EXIT_SUCCESS : fail(&error);
@@ -77,7 +87,8 @@ static void print_file(const char *workspace, struct span name)
     enum trust trust;
     struct error error;
     bool ok = trust_read(workspace, path, &content, &trust, &error);
-    printf("  %-24s %s\n", path, ok ? trust_name(trust) : error.message);
+    CLEANUP_FREE char *shown = visible(name);
+    printf("  %-24s %s\n", shown, ok ? trust_name(trust) : error.message);
 }
 
 static int list(void)

@@ -242,6 +242,20 @@ describe('trust', () => {
       assert.deepEqual([found['allow-write'].value, found['pass-env'].value], [[], []]);
     }
   });
+  test('names that terminals would obey are shown as they are', () => {
+    const { project, write, trust } = newHome();
+    mkdirSync(path.join(project, '.cadre/programs'));
+    write(path.join(project, '.cadre/programs/a\u001b[2K\u009b2K\n\u202eé'), '1');
+    const shown = '.cadre/programs/a?[2K?2K??é';
+    assert.equal(trust(project), `trusted ${project}\n  ${shown}\n`);
+    assert.equal(trust('--list'), `${project}\n  ${shown} trusted\n`);
+  });
+  test('no more than a thousand programs', () => {
+    const { project, write, run } = newHome();
+    mkdirSync(path.join(project, '.cadre/programs'));
+    for (let i = 0; i <= 1000; i++) write(path.join(project, `.cadre/programs/${i}`), '1');
+    assert.match(run(['trust', project]).stderr, /holds more than 1000 files/);
+  });
   test('programs and servers are trusted one by one', () => {
     const { project, write, trust } = newHome();
     mkdirSync(path.join(project, '.cadre/programs'));

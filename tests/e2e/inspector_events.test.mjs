@@ -1,7 +1,7 @@
 // GET /events and the resources behind the page, without a browser: who may read, what is announced, what
 // a reader that comes back gets, and what the page's files may do.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -296,6 +296,28 @@ describe('cadre ui', () => {
     assert.ok(!file.includes(TOKEN));
     assert.equal(statSync(file).mode & 0o777, 0o600);
     assert.match(readFileSync(file, 'utf8'), new RegExp(`url=${server.address}/#token=${TOKEN}`));
+  });
+
+  const canBeOther = process.getuid() === 0 && spawnSync('perl', ['-e', '1']).status === 0;
+  test('another user who listens is not told the token', { skip: !canBeOther }, async () => {
+    const script = `my $server = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 5) or die;
+      $| = 1; print $server->sockport, "\\n"; while ($server->accept) { print "reached\\n" }`;
+    const thief = spawn('perl', ['-MIO::Socket::INET', '-e', script], {
+      uid: 65534,
+      gid: 65534,
+      cwd: '/',
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let heard = '';
+    thief.stdout.on('data', (data) => {
+      heard += data;
+    });
+    assert.ok(await eventually(() => heard.includes('\n'), 20));
+    const run = ui('--http', heard.trim(), '--token-file', server.tokenFile, '--print');
+    thief.kill('SIGKILL');
+    assert.match(run.stderr, /another user listens on 127\.0\.0\.1 port \d+/);
+    assert.deepEqual([run.status, run.stdout], [1, '']);
+    assert.doesNotMatch(heard, /reached/);
   });
 
   test('says what is wrong: no server, another token, a wrong argument', () => {

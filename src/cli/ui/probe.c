@@ -60,10 +60,46 @@ static int ask(const struct probe *probe, int fd)
     return status;
 }
 
+// Whether nobody but this user and root listens there: any user can, and would be told the token. Each line
+// of the table has, in hexadecimal, a socket's address, port and state, then its user.
+static bool is_ours(const struct probe *probe, const char *table, const char *address)
+{
+    enum { LISTENING = 0x0A };
+    FILE *lines = fopen(table, "re");
+    char line[512], local[33];
+    unsigned port, state, user;
+    bool ours = true;
+    while (ours && lines && fgets(line, sizeof(line), lines))
+        if (sscanf(line, " %*u: %32[0-9A-F]:%4X %*s %2X %*s %*s %*s %u", local, &port, &state,
+                   &user) == 4 &&
+            state == LISTENING && port == probe->port &&
+            (strcmp(local, address) == 0 || strspn(local, "0") == strlen(local)))
+            ours = user == 0 || user == geteuid();
+    if (lines)
+        fclose(lines);
+    return ours;
+}
+
+// An address of another machine is in no table.
+static bool check_listener(const struct probe *probe, const union address *address)
+{
+    char text[33] = "";
+    uint32_t words[4];
+    bool is_v6 = address->any.sa_family == AF_INET6;
+    size_t size = is_v6 ? sizeof(address->v6.sin6_addr) : sizeof(address->v4.sin_addr);
+    memcpy(words, is_v6 ? (const void *)&address->v6.sin6_addr : &address->v4.sin_addr, size);
+    for (size_t i = 0; i < size / sizeof(*words); i++)
+        snprintf(text + 8 * i, sizeof(text) - 8 * i, "%08X", (unsigned)words[i]);
+    return is_ours(probe, is_v6 ? "/proc/net/tcp6" : "/proc/net/tcp", text) &&
+           (is_v6 || is_ours(probe, "/proc/net/tcp6", ""));
+}
+
 int probe_status(const struct probe *probe)
 {
     union address address;
     socklen_t size = make_address(probe, &address);
+    if (size > 0 && !check_listener(probe, &address))
+        return PROBE_FOREIGN;
     int fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     int status = 0;
     if (size == 0)

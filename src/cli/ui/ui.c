@@ -81,6 +81,11 @@ static int explain(const struct ui *ui, const struct probe *probe, int status)
         fprintf(stderr,
                 "cadre ui: no server listens on %s port %u; start one: cadre serve --http %u\n",
                 probe->host, port, port);
+    else if (status == PROBE_FOREIGN)
+        fprintf(stderr,
+                "cadre ui: another user listens on %s port %u, and would be told the token; use "
+                "another port\n",
+                probe->host, port);
     else if (status == 0)
         fprintf(stderr, "cadre ui: %s port %u: %s\n", probe->host, port, strerror(errno));
     else

@@ -88,14 +88,20 @@ static bool read_beneath(const char *workspace, const char *name, struct buffer 
     return true;
 }
 
-static int compare_names(const struct dirent **a, const struct dirent **b)
+static int compare_names(const void *a, const void *b)
 {
-    return strcmp((*a)->d_name, (*b)->d_name);
+    return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int is_shown(const struct dirent *entry)
+// A repository can have any number of files there.
+static size_t read_names(DIR *directory, char *names[TRUST_FILES_MAX + 1])
 {
-    return entry->d_name[0] != '.';
+    size_t count = 0;
+    for (struct dirent *entry; count <= TRUST_FILES_MAX && (entry = readdir(directory));)
+        if (entry->d_name[0] != '.')
+            names[count++] = memory_copy_string(entry->d_name);
+    qsort(names, count, sizeof(*names), compare_names);
+    return count;
 }
 
 // The files of .cadre/programs, by name.
@@ -105,25 +111,24 @@ static bool add_programs(struct region *region, const char *workspace, value *na
     int descriptor = open_beneath(workspace, programs, O_DIRECTORY);
     if (descriptor == -ENOENT)
         return true;
-    if (descriptor < 0)
-        return cannot_read(error, workspace, programs, -descriptor);
-    struct dirent **entries = NULL;
-    int count = scandirat(descriptor, ".", &entries, is_shown, compare_names);
-    int cause = errno;
-    close(descriptor);
-    for (int i = 0; i < count; i++) {
-        if (i < TRUST_FILES_MAX)
-            *names = vector_push(
-                region, *names, value_string_format(region, "%s/%s", programs, entries[i]->d_name));
-        free(entries[i]);  // foreign: scandirat
-    }
-    free(entries);  // foreign: scandirat
-    if (count < 0)
+    DIR *directory = descriptor < 0 ? NULL : fdopendir(descriptor);
+    if (!directory) {
+        int cause = descriptor < 0 ? -descriptor : errno;
+        if (descriptor >= 0)
+            close(descriptor);
         return cannot_read(error, workspace, programs, cause);
-    if (count > TRUST_FILES_MAX)
-        return error_set(error, ERROR_LIMIT, "%s/%s holds more than %d files", workspace, programs,
-                         TRUST_FILES_MAX);
-    return true;
+    }
+    CLEANUP_FREE char **found = memory_alloc((TRUST_FILES_MAX + 1) * sizeof(*found));
+    size_t count = read_names(directory, found);
+    closedir(directory);
+    for (size_t i = 0; i < count; i++) {
+        *names =
+            vector_push(region, *names, value_string_format(region, "%s/%s", programs, found[i]));
+        memory_free(found[i]);
+    }
+    return count <= TRUST_FILES_MAX ||
+           error_set(error, ERROR_LIMIT, "%s/%s holds more than %d files", workspace, programs,
+                     TRUST_FILES_MAX);
 }
 
 bool trust_files(struct region *region, const char *workspace, value *ret_names,

@@ -36,11 +36,8 @@ static const char *meaning_of(struct span name)
 // The names were chosen by whoever wrote the repository: they must not look like more of the question.
 static void append_name(struct buffer *text, struct span name)
 {
-    size_t shown = name.length < SHOWN_NAME ? name.length : SHOWN_NAME;
-    for (size_t i = 0; i < shown; i++) {
-        char c = name.data[i];
-        buffer_append_byte(text, c > ' ' && c <= '~' ? c : '?');
-    }
+    size_t shown = name.length > SHOWN_NAME ? utf8_cut(name.data, SHOWN_NAME) : name.length;
+    utf8_append_visible(text, (struct span){name.data, shown});
     if (shown < name.length)
         buffer_append_text(text, "...");
 }

@@ -275,6 +275,21 @@ describe('protected names', () => {
     assert.ok(!existsSync(path.join(directory, '.claude')));
   });
 
+  const none = 'echo 0 >/proc/sys/user/max_inotify_instances';
+  const canLimit = spawnSync('unshare', ['-Ur', 'sh', '-c', none]).status === 0;
+  test('without inotify, which others may have used up', { skip: !canLimit }, () => {
+    const { work } = newPlace();
+    const code = `(progn (sb-posix:mkdir ".claude" 511)
+      (loop repeat 600 while (probe-file ".claude/") do (sleep 1/20)) (probe-file ".claude/"))`;
+    const { stdout, stderr } = spawnSync(
+      'unshare',
+      ['-Ur', 'sh', '-c', `${none}; exec "$0" eval "$1"`, CADRE, code],
+      { cwd: work, env: { ...process.env, HOME: place.home }, encoding: 'utf8' },
+    );
+    assert.match(stdout, /NIL/, stderr);
+    assert.match(stderr, /\.claude appeared in the workspace/);
+    assert.ok(existsSync(path.join(work, '.claude.moved-aside')));
+  });
   test('a symbolic link is put back, and what it leads to is protected', () => {
     const directory = newWorkspace('link');
     mkdirSync(path.join(directory, 'real'));

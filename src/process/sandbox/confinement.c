@@ -135,7 +135,7 @@ const char *confinement_gap_text(enum confinement_gap gap)
                "here, modes and times of all files of the user can be changed, and there are no "
                "terminals";
     case CONFINEMENT_GAP_WATCH:
-        return "the workspace cannot be watched here (no inotify): a .git, .claude or other "
+        return "the workspace cannot be watched here: a .git, .claude or other "
                "protected name that a session makes is not moved aside";
     case CONFINEMENT_GAP_CALLS:
         return "this kernel has no seccomp: system calls and sockets are not filtered";

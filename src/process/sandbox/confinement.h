@@ -26,7 +26,7 @@ enum confinement_gap {
     CONFINEMENT_GAP_MOVES = 4,    // Landlock 1: no moving of files between directories
     CONFINEMENT_GAP_MOUNTS = 8,   // no mount namespace
     CONFINEMENT_GAP_CALLS = 16,   // no seccomp
-    CONFINEMENT_GAP_WATCH = 32,   // no inotify: protected names that appear stay
+    CONFINEMENT_GAP_WATCH = 32,  // the workspace cannot be opened: protected names that appear stay
     CONFINEMENT_GAP_LAST = CONFINEMENT_GAP_WATCH,
 };
 // A sentence about the gap.

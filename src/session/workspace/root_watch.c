@@ -26,7 +26,7 @@ struct entry {
 
 struct root_watch {
     int directory;
-    int inotify;
+    int inotify;  // -1: there is none, and the directory is looked at now and then
     struct event *event;
     struct entry entries[ROOT_WATCH_NAMES];  // as protected_names
     root_watch_fn *told;
@@ -151,8 +151,8 @@ void root_watch_look(struct root_watch *watch)
 {
     enum { READS_MAX = 64 };
     char events[16 << 10];
-    bool concerned = false;
-    for (int i = 0; watch && i < READS_MAX; i++) {
+    bool concerned = watch && watch->inotify < 0;
+    for (int i = 0; watch && watch->inotify >= 0 && i < READS_MAX; i++) {
         ssize_t length = read(watch->inotify, events, sizeof(events));
         if (length <= 0)
             break;
@@ -171,17 +171,31 @@ static void on_events(evutil_socket_t fd, short what, void *data)
 
 // --- life ----------------------------------------------------------------------------------------
 
-static int open_watch(struct root_watch *watch, struct event_base *base, const char *workspace)
+static void open_inotify(struct root_watch *watch)
 {
     const uint32_t mask = IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ONLYDIR;
-    watch->directory = path_open_real(workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    watch->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     CLEANUP_FREE char *same = memory_format("/proc/self/fd/%d", watch->directory);
-    if (watch->directory < 0 || watch->inotify < 0 ||
-        inotify_add_watch(watch->inotify, same, mask) < 0)
+    watch->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    if (watch->inotify < 0 || inotify_add_watch(watch->inotify, same, mask) >= 0)
+        return;
+    close(watch->inotify);
+    watch->inotify = -1;
+}
+
+// A user has few inotify instances, and any session can use them up: what is protected must not depend
+// on them.
+static int open_watch(struct root_watch *watch, struct event_base *base, const char *workspace)
+{
+    enum { EVERY_MS = 250 };
+    watch->directory = path_open_real(workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (watch->directory < 0)
         return -errno;
-    watch->event = event_new(base, watch->inotify, EV_READ | EV_PERSIST, on_events, watch);
-    return watch->event && event_add(watch->event, NULL) == 0 ? 0 : -ENOMEM;
+    open_inotify(watch);
+    bool polls = watch->inotify < 0;
+    struct timeval every = timeval_from_ms(EVERY_MS);
+    watch->event =
+        event_new(base, watch->inotify, (polls ? 0 : EV_READ) | EV_PERSIST, on_events, watch);
+    return watch->event && event_add(watch->event, polls ? &every : NULL) == 0 ? 0 : -ENOMEM;
 }
 
 int root_watch_new(struct event_base *base, const char *workspace, root_watch_fn *told, void *data,
@@ -189,6 +203,7 @@ int root_watch_new(struct event_base *base, const char *workspace, root_watch_fn
 {
     CHECK(protected_name_count <= ROOT_WATCH_NAMES);
     struct root_watch *watch = memory_alloc_zero(sizeof(*watch));
+    watch->directory = watch->inotify = -1;
     watch->told = told;
     watch->data = data;
     int failed = open_watch(watch, base, workspace);

@@ -30,7 +30,7 @@ int picture_check_start(struct reaper *reaper, struct span images, picture_check
     const struct command_request request = {
         .argv = argv,
         .input = images,
-        .timeout_ms = PICTURE_SECONDS * 1000,
+        .timeout_ms = PICTURE_MS,
         .max_output = PROBLEMS_MAX,
         .done = on_done,
         .data = check,

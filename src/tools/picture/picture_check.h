@@ -5,7 +5,7 @@
 #include "base/buffer.h"
 #include "base/span.h"
 
-enum { PICTURE_SECONDS = 30 };  // for all images of an answer
+enum { PICTURE_MS = 30000 };  // for all images of an answer
 
 struct picture_check;
 struct reaper;

@@ -128,7 +128,7 @@ static void render_system_loaded(const struct session_call *run, const struct se
 {
     fill_evaluation(run->call, reply, result);
     if (!reply->ok) {
-        render_evaluation(&result->text, reply, &(struct render_evaluation){0});
+        render_evaluation(&result->text, reply, &(struct render_evaluation){.outcome_first = true});
         return;
     }
     render_system_line(&result->text, reply->result);

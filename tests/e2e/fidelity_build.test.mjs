@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import { expectResult, temporaryDirectory, titleOf, useServer } from './support.mjs';
+import { CADRE, expectResult, temporaryDirectory, titleOf, useServer } from './support.mjs';
 
 const directory = temporaryDirectory();
 
@@ -150,6 +150,18 @@ describe('streams that the user has given', () => {
     test(titleOf(code), async () => expectResult(await server.evaluate(code), expected));
 });
 
+// cffi, for instance, links programs with what it finds there.
+test('the home of SBCL has what plain SBCL has there, but its core', () => {
+  const files = `(format t "~{~A~%~}" (remove "core" (mapcar (function file-namestring) (directory (merge-pathnames "*.*" (sb-int:sbcl-homedir-pathname)))) :test (function search)))`;
+  const list = (text) =>
+    text
+      .split('\n')
+      .filter((name) => /^sbcl\./.test(name))
+      .sort();
+  const session = execFileSync(CADRE, ['eval', files], { encoding: 'utf8' });
+  assert.deepEqual(list(session), list(plain(files)));
+});
+
 describe('programs that the session starts', () => {
   const server = useServer();
 
@@ -201,6 +213,12 @@ describe('ASDF', () => {
       lacks: ['[Backtrace]', 'ASDF/'],
     });
     assert.match(result.text, /\n {2}in \(defun bad \(\) \(\+ 1 "a"\)\)\n/);
+    // Failures come first.
+    assert.match(result.text, /^\[ERROR\][\s\S]*\n\n\[warnings\]\nCOMPILER-WARNING: deleting/);
+    assert.match(
+      result.text,
+      /: 1 RETRY \(Retry compiling #<CL-SOURCE-FILE "badsys" "a">\.\), 2 ACC/,
+    );
     const found = execFileSync('find', [directory, '-name', 'a.fasl'], { encoding: 'utf8' });
     assert.equal(found, '');
     assert.ok(existsSync(path.join(directory, 'badsys/a.lisp')));

@@ -287,16 +287,20 @@ static void render_rollback(struct buffer *text, const struct session_reply *rep
     render_lost_threads(text, map_get(reply->rollback, "lost_threads"));
 }
 
+// Those that every evaluation has need no words.
+static bool is_own_restart(struct span description)
+{
+    return span_starts_with(description, SPAN("Evaluate form ")) ||
+           span_equal_text(description, "Return to top level.");
+}
+
 // ` (Use specified value.)`: what a restart does, unless its name says it.
 static void render_restart_description(struct buffer *text, value restart)
 {
-    static const char *const known[] = {"RETRY", "ABORT"};
     struct span name = map_get_string(restart, "name"),
                 description = map_get_string(restart, "description");
-    for (size_t i = 0; i < COUNT_OF(known); i++)
-        if (span_equal_text(name, known[i]))
-            return;
     if (description.length == 0 || description.length > DESCRIPTION_BYTES ||
+        is_own_restart(description) ||
         (description.length == name.length &&
          strncasecmp(description.data, name.data, name.length) == 0))
         return;
@@ -321,6 +325,30 @@ static void render_debug(struct buffer *text, const struct session_reply *reply)
         buffer_append_text(text, ", …");
 }
 
+// What was written and found before the outcome.
+static void render_findings(struct buffer *text, const struct session_reply *reply)
+{
+    render_section(text, RENDER_EARLIER_OUTPUT, reply->earlier_output);
+    render_section(text, "stdout", reply->standard_output.text);
+    render_section(text, "stderr", reply->standard_error.text);
+    if (value_is_map(reply->result)) {
+        render_warnings(text, reply->result);
+        render_library_summary(text, reply->result);
+    }
+}
+
+static void render_outcome(struct buffer *text, const struct session_reply *reply, bool timing)
+{
+    if (reply->ok) {
+        render_values(text, reply);
+        if (timing)
+            render_timing_line(text, map_get(reply->result, "timing"));
+    } else {
+        render_error_heading(text, reply->error);
+        render_backtrace(text, reply);
+    }
+}
+
 void render_evaluation(struct buffer *text, const struct session_reply *reply,
                        const struct render_evaluation *style)
 {
@@ -329,21 +357,11 @@ void render_evaluation(struct buffer *text, const struct session_reply *reply,
         render_error_heading(text, reply->error);
         return;
     }
-    render_section(text, RENDER_EARLIER_OUTPUT, reply->earlier_output);
-    render_section(text, "stdout", reply->standard_output.text);
-    render_section(text, "stderr", reply->standard_error.text);
-    if (value_is_map(reply->result)) {
-        render_warnings(text, reply->result);
-        render_library_summary(text, reply->result);
-    }
-    if (reply->ok) {
-        render_values(text, reply);
-        if (style->timing)
-            render_timing_line(text, map_get(reply->result, "timing"));
-    } else {
-        render_error_heading(text, reply->error);
-        render_backtrace(text, reply);
-    }
+    if (!style->outcome_first)
+        render_findings(text, reply);
+    render_outcome(text, reply, style->timing);
+    if (style->outcome_first)
+        render_findings(text, reply);
     render_rollback(text, reply);
     render_debug(text, reply);
     if (style->last_lines) {

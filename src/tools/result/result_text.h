@@ -49,6 +49,7 @@ void render_repair(struct buffer *text, struct span code);
 
 struct render_evaluation {
     bool timing;             // add the `; Timing:` line
+    bool outcome_first;      // before output and warnings, as build tools do
     const char *last_lines;  // a further section, e.g. of invoke-restart; may be NULL
 };
 // evaluate-lisp: all sections in their order, no newline at the end.

@@ -129,7 +129,7 @@ help:
 	@echo 'make screenshots      take the pictures of the inspector in docs/'
 	@echo 'make format           reformat all C and JavaScript files'
 	@echo 'make install          PREFIX=/usr/local, DESTDIR='
-	@echo 'make test-fidelity    Debian libraries in plain sbcl and in a session, compared (LIBRARIES=..., ANSI_TEST=...)'
+	@echo 'make test-fidelity    Debian libraries in plain sbcl and in a session, compared (LIBRARIES=all, ANSI_TEST=...)'
 	@echo 'make uninstall        PREFIX=/usr/local, DESTDIR='
 	@echo 'make dist             cadre-VERSION-linux-x86_64.tar.xz and its sha256, in build/packages/'
 	@echo 'make deb              Debian packages: cadre, libcadre0, libcadre-dev'

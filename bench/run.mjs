@@ -2,7 +2,8 @@
 //
 //   bench/run [--save] [BUILD-DIRECTORY] [FILE...]      e.g. bench/run build/release sessions
 //
-// --save also writes the tables, with machine, date and commit, into docs/performance.md.
+// --save also writes the tables, with machine, date and commit, into docs/performance.md, each into the
+// section of its title; those of other files stay as they are.
 // A file exports `title` and `measure(bench)`, which calls bench.row() for each line of its table.
 // A floor is the same work done by the least program that can do it, measured in the same run: it
 // takes the machine out of the numbers. Targets are shown, never enforced: a slow machine is no bug.
@@ -143,22 +144,27 @@ function commit() {
   return `${git('rev-parse', '--short', 'HEAD') || 'unknown'}${changed ? '*' : ''}`;
 }
 
-function save(machine) {
+// The page's sections by title: `### TITLE` and what follows.
+function sectionsOf(text) {
+  const parts = text.split(/^### (.*)\n/m).slice(1);
+  const titles = parts.filter((_, index) => index % 2 === 0);
+  return new Map(titles.map((title, index) => [title, parts[2 * index + 1].trim()]));
+}
+
+function save(machine, titles, tables) {
   const text = readFileSync(PAGE, 'utf8');
   const end = text.indexOf(MARK);
   if (end < 0) throw new Error(`${PAGE} has no line ${MARK}`);
+  const sections = sectionsOf(text.slice(end));
   const date = new Date().toISOString().slice(0, 10);
-  writeFileSync(
-    PAGE,
-    `${text.slice(0, end)}${MARK}
-
-Measured on ${date} at commit ${commit()}, on ${machine}.
-
-\`\`\`
-${printed.join('\n').trimEnd()}
-\`\`\`
-`,
-  );
+  for (const [title, table] of tables)
+    sections.set(
+      title,
+      `Measured on ${date} at commit ${commit()}, on ${machine}.\n\n\`\`\`\n${table}\n\`\`\``,
+    );
+  const kept = titles.filter((title) => sections.has(title));
+  const body = kept.map((title) => `### ${title}\n\n${sections.get(title)}\n`).join('\n');
+  writeFileSync(PAGE, `${text.slice(0, end)}${MARK}\n\n${body}`);
 }
 
 const saves = process.argv.includes('--save');
@@ -167,12 +173,15 @@ const [build = 'build/release', ...wanted] = process.argv
   .filter((argument) => argument !== '--save');
 const machine = `${cpus().length} x ${cpus()[0].model}, Node ${process.versions.node}`;
 console.log(`${machine}\n`);
+const titles = [];
+const tables = new Map();
 let status = 0;
 for (const file of readdirSync(HERE)
   .filter((name) => name.endsWith('.bench.mjs'))
   .sort()) {
-  if (wanted.length && !wanted.includes(file.slice(0, -'.bench.mjs'.length))) continue;
   const { title, measure } = await import(path.join(HERE, file));
+  titles.push(title);
+  if (wanted.length && !wanted.includes(file.slice(0, -'.bench.mjs'.length))) continue;
   const table = new Table(path.resolve(build));
   try {
     await measure(table);
@@ -180,7 +189,9 @@ for (const file of readdirSync(HERE)
     table.skip('(stopped)', error.message);
     status = 1;
   }
+  printed.length = 0;
   table.print(title);
+  tables.set(title, printed.join('\n').trimEnd());
 }
-if (saves) save(machine);
+if (saves) save(machine, titles, tables);
 process.exit(status);

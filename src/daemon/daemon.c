@@ -163,6 +163,17 @@ static void prune_now_and_then(struct daemon *daemon, int64_t now)
     prune(daemon);
 }
 
+// --- memory --------------------------------------------------------------------------------------
+
+static void look_at_memory(struct daemon *daemon, int64_t now)
+{
+    enum { LOOK_EVERY_MS = 10000 };
+    if (now < daemon->budget_ms)
+        return;
+    daemon->budget_ms = now + LOOK_EVERY_MS;
+    workspaces_keep_within_budget(daemon);
+}
+
 // --- life ----------------------------------------------------------------------------------------
 
 static void on_tick(evutil_socket_t fd, short what, void *data)
@@ -184,6 +195,7 @@ static void on_tick(evutil_socket_t fd, short what, void *data)
     listen_again(daemon);
     connection_free_idle(daemon);
     prune_now_and_then(daemon, now);
+    look_at_memory(daemon, now);
     if (daemon->connection_count > 0 || daemon->http || page_is_read(daemon->page) ||
         workspaces_have_processes(daemon))
         daemon->needed_ms = now;

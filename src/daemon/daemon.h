@@ -12,7 +12,7 @@
 struct daemon_options {
     int64_t linger_s;           // how long it stays without clients and live sessions
     int64_t hibernate_s;        // how long an idle session keeps its processes
-    unsigned memory_budget_mb;  // of all sessions of a workspace
+    unsigned memory_budget_mb;  // of all sessions; 0: none
     bool no_journal;
     int64_t quota_mb;  // of all that is kept on disk
     // A listener of its own, for as long as it runs; NULL: none.

@@ -64,6 +64,7 @@ struct daemon {
     uint64_t last_connection;
     int64_t started;    // unix seconds
     int64_t prune_ms;   // when what is kept is looked through next
+    int64_t budget_ms;  // when the memory of the sessions is looked at next
     int64_t needed_ms;  // when a client or a live session was last there
     bool ending;
     int64_t end_ms;  // when it ends in any case
@@ -93,6 +94,8 @@ bool workspaces_fit(const struct daemon_workspace *workspace, const struct setti
 value workspaces_list_sessions(struct region *region, const struct daemon_workspace *workspace);
 // NULL: no client has asked for it.
 struct daemon_workspace *workspaces_find(const struct daemon *daemon, struct span path);
+// While their sessions use more memory than they may, the least recently used one of all hibernates.
+void workspaces_keep_within_budget(const struct daemon *daemon);
 
 // --- connection.c --------------------------------------------------------------------------------
 

@@ -47,7 +47,6 @@ static bool start_sessions(struct daemon *daemon, struct daemon_workspace *works
     sandbox->directory = keep_text(workspace->region, request->directory);
     settings->sessions.store = keep_text(workspace->region, workspace->store);
     settings->sessions.hibernate_s = daemon->options.hibernate_s;
-    settings->sessions.memory_budget_mb = daemon->options.memory_budget_mb;
     settings->sessions.no_journal = daemon->options.no_journal;
     sandbox->refused = keep_text(workspace->region, request->refused);
     int failed = session_manager_new(daemon->base, &settings->sessions, &workspace->sessions);
@@ -149,6 +148,26 @@ value workspaces_list_sessions(struct region *region, const struct daemon_worksp
         list = vector_push(region, list, map);
     }
     return list;
+}
+
+void workspaces_keep_within_budget(const struct daemon *daemon)
+{
+    uint64_t total_kb = 0, budget_kb = (uint64_t)daemon->options.memory_budget_mb * 1024;
+    struct session_manager *next = NULL;
+    int64_t least_use_ms = INT64_MAX;
+    struct daemon_workspace *workspace;
+    TAILQ_FOREACH (workspace, &daemon->workspaces, link) {
+        if (session_is_hibernating(workspace->sessions))
+            return;  // that may be enough
+        int64_t use_ms = session_least_use_ms(workspace->sessions);
+        total_kb += session_memory_kb(workspace->sessions);
+        if (use_ms < least_use_ms) {
+            least_use_ms = use_ms;
+            next = workspace->sessions;
+        }
+    }
+    if (next && budget_kb > 0 && total_kb > budget_kb)
+        session_hibernate(next);
 }
 
 bool workspaces_have_processes(const struct daemon *daemon)

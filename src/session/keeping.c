@@ -400,25 +400,50 @@ static void measure_some(const struct session_manager *manager, int64_t now)
     }
 }
 
-// As measured last.
-static uint64_t sum_memory(const struct session_manager *manager, struct session **ret_oldest)
+uint64_t session_memory_kb(const struct session_manager *manager)
 {
     uint64_t total_kb = 0;
-    for (struct session *session = manager->sessions; session; session = session->next) {
+    for (const struct session *session = manager->sessions; session; session = session->next)
         for (const struct worker *worker = session->workers; worker; worker = worker->next)
-            total_kb += worker->pss_kb;
-        if (is_live(session) && !session->wants_rest &&
-            (!*ret_oldest || session->used_ms < (*ret_oldest)->used_ms))
-            *ret_oldest = session;
-    }
+            if (worker->role != ROLE_SAVER && worker->role != ROLE_PACKER)
+                total_kb += worker->pss_kb;
     return total_kb;
+}
+
+static struct session *least_recently_used(const struct session_manager *manager)
+{
+    struct session *oldest = NULL;
+    for (struct session *session = manager->sessions; session; session = session->next)
+        if (session->store && is_live(session) && !session->wants_rest &&
+            (!oldest || session->used_ms < oldest->used_ms))
+            oldest = session;
+    return oldest;
+}
+
+int64_t session_least_use_ms(const struct session_manager *manager)
+{
+    const struct session *oldest = least_recently_used(manager);
+    return oldest ? oldest->used_ms : INT64_MAX;
+}
+
+void session_hibernate(struct session_manager *manager)
+{
+    struct session *oldest = least_recently_used(manager);
+    if (oldest)
+        hibernate(oldest);
+}
+
+bool session_is_hibernating(const struct session_manager *manager)
+{
+    for (const struct session *session = manager->sessions; session; session = session->next)
+        if (session->wants_rest && (session->saving.state != SAVE_NONE || session->saving.at_once))
+            return true;
+    return false;
 }
 
 void keeping_tick(struct session_manager *manager)
 {
-    enum { SUM_EVERY = 10 };
     int64_t now = clock_now_ms();
-    struct session *oldest = NULL;
     for (struct session *session = manager->sessions; session; session = session->next) {
         if (!session->store)
             continue;
@@ -426,10 +451,5 @@ void keeping_tick(struct session_manager *manager)
         if (is_live(session) && now - session->used_ms >= manager->config.hibernate_s * 1000)
             hibernate(session);
     }
-    uint64_t budget_kb = (uint64_t)manager->config.memory_budget_mb * 1024;
-    if (budget_kb == 0)
-        return;
     measure_some(manager, now);
-    if (manager->ticks++ % SUM_EVERY == 0 && sum_memory(manager, &oldest) > budget_kb && oldest)
-        hibernate(oldest);
 }

@@ -103,9 +103,8 @@ struct session_config {
     struct session_limits limits;  // all zero: the defaults; for new sessions
     struct session_advice advice;  // static texts
     struct session_sandbox sandbox;
-    const char *store;          // directory where sessions are kept; NULL: they are not
-    int64_t hibernate_s;        // idle so long, a kept session gives up its processes
-    unsigned memory_budget_mb;  // of all processes; 0: none
+    const char *store;    // directory where sessions are kept; NULL: they are not
+    int64_t hibernate_s;  // idle so long, a kept session gives up its processes
     bool no_journal;
     bool is_brief;  // it ends with the command: no core of the project is made
 };
@@ -314,6 +313,18 @@ struct session_reply {
     int64_t elapsed_us;  // from the start of the run to the reply
     int64_t beside;  // the evaluation that runs, when this is about the state before it; 0 = none
 };
+
+// --- keeping.c: memory ---------------------------------------------------------------------------
+
+// Memory of all processes of the sessions, as measured last; without those that save them.
+uint64_t session_memory_kb(const struct session_manager *manager);
+// When the session was used that session_hibernate() takes: the least recently used one that does
+// nothing. INT64_MAX: there is none.
+int64_t session_least_use_ms(const struct session_manager *manager);
+// It is saved, then gives up its processes.
+void session_hibernate(struct session_manager *manager);
+// One is being saved for that.
+bool session_is_hibernating(const struct session_manager *manager);
 
 // --- info.c: what the supervisor knows; never waits ----------------------------------------------
 

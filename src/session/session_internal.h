@@ -241,7 +241,6 @@ struct session_manager {
         bool is_told;                 // what of it is not used
         char *failure;                // why the last one was not made, or NULL
     } project;
-    uint64_t ticks;
     char *root;                   // of the client, or NULL
     struct path_list tool_paths;  // of tools in Lisp, read by all sessions
     struct reach reach;

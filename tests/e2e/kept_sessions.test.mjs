@@ -243,6 +243,30 @@ describe('hibernation', { concurrency: false }, () => {
   });
 });
 
+describe('the memory budget', { concurrency: false }, () => {
+  const machine = new Machine({ CADRE_MEMORY_BUDGET: '400' });
+  const other = path.join(machine.home, 'other');
+  mkdirSync(path.join(other, '.git'), { recursive: true });
+  after(() => machine.stop());
+  const processes = (workspace) => {
+    const { stdout } = machine.run(['daemon', 'status']);
+    return Number(stdout.match(new RegExp(`^${workspace}: (\\d+) processes`, 'm'))?.[1] ?? -1);
+  };
+
+  it('is one of all workspaces: the least recently used session hibernates', async () => {
+    const [first, second] = [await machine.client(), await machine.client({ cwd: other })];
+    const fill = `(progn (defvar *x* (make-array ${200 << 20} :element-type '(unsigned-byte 8) :initial-element 1)) 1)`;
+    await first.evaluate(fill);
+    await sleep(2000);
+    assert.ok(processes(machine.workspace) > 0, 'it is within the budget alone');
+    await second.evaluate(fill);
+    assert.ok(await eventually(() => processes(machine.workspace) === 0, SAVED));
+    assert.ok(processes(other) > 0);
+    assert.match(await first.evaluate('(length *x*)'), /restored: .*\n\n=> 209715200$/);
+    await Promise.all([first.close(), second.close()]);
+  });
+});
+
 describe('a bad disk', { concurrency: false }, () => {
   const machine = new Machine();
   after(() => machine.stop());

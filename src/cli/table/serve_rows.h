@@ -178,8 +178,9 @@ static const struct option_row daemon_options[] = {
      .type = OPTION_NUMBER,
      .low = 0,
      .high = 1 << 30,
-     .summary = "memory of the sessions of a workspace above which the least recently used one "
-                "hibernates, 0 = none (default: half of the machine's)",
+     .summary =
+         "memory of all sessions above which the least recently used one hibernates, 0 = none "
+         "(default: half of the machine's)",
      .source = FROM_USER},
     {.id = OPTION_QUOTA,
      .name = "quota",

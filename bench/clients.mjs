@@ -127,7 +127,7 @@ export function httpCallHeaders(name) {
 // `cadre serve --http 127.0.0.1:0`, or any HTTP server that says where it listens as cadre does.
 export class HttpServer {
   start(cadre) {
-    return this.startCommand(cadre, ['serve', '--http', '127.0.0.1:0', '--no-token']);
+    return this.startCommand(cadre, ['serve', '--private', '--http', '127.0.0.1:0', '--no-token']);
   }
 
   async startCommand(command, args) {
@@ -173,14 +173,16 @@ const WARM_UP = 20;
 export const THINKING_MS = 5; // the snapshot after a reply is hidden in a client's pause
 
 // Milliseconds of the answers to `count` questions, each of which must contain `expected`. The server is
-// a command, or the address of an HTTP server with headers. question(i) gives the lines.
-export function ask(bench, server, { count, pauseMs, before = [], question, expected }) {
+// a command, or the address of an HTTP server with headers. question(i) gives the lines. `place`: the
+// working directory and environment of a command.
+export function ask(bench, server, { count, pauseMs, before = [], question, expected, place }) {
   execFileSync('ninja', ['--quiet', '-C', bench.build, 'bench/bench_client'], { stdio: 'ignore' });
   const lines = Array.from({ length: count + WARM_UP }, (_, i) => question(i));
   const output = execFileSync(
     path.join(bench.build, 'bench/bench_client'),
     [String(pauseMs), ...server],
     {
+      ...place,
       input: [...before, ...lines, ''].join('\n'),
       encoding: 'utf8',
       maxBuffer: 1 << 28,
@@ -198,9 +200,10 @@ export function ask(bench, server, { count, pauseMs, before = [], question, expe
     });
 }
 
-// The tool `name` of `cadre serve` over standard input and output; question(i) gives its arguments.
-export function askStdio(bench, name, { question, ...options }) {
-  return ask(bench, [bench.cadre, 'serve'], {
+// The tool `name` of `cadre serve` over standard input and output, with `shared` through the daemon;
+// question(i) gives its arguments.
+export function askStdio(bench, name, { question, shared = false, ...options }) {
+  return ask(bench, [bench.cadre, 'serve', ...(shared ? [] : ['--private'])], {
     ...options,
     before: [requestText('initialize', INITIALIZE, 0), `!${INITIALIZED}`],
     question: (i) => requestText('tools/call', { name, arguments: question(i) }, i + 1),

@@ -10,7 +10,7 @@ DEBUG_BUILD    := build/debug
 COVERAGE_BUILD := build/coverage
 FUZZ_BUILD     := build/fuzz
 
-.PHONY: all setup release debug coverage-build run check test conformance bench coverage fuzz soak kills test-clients \
+.PHONY: all setup release debug coverage-build run check test conformance bench coverage fuzz soak kills test-relay test-clients \
 	test-debian test-fidelity screenshots lint format install uninstall dist deb npm mcpb clean help
 
 .NOTPARALLEL:
@@ -67,7 +67,12 @@ soak:
 
 kills:
 	@scripts/setup build test
-	@scripts/run-tests --build --long e2e/kept_kills e2e/kept_threads
+	@scripts/run-tests --build --long e2e/crowd e2e/daemon e2e/kept_kills e2e/kept_threads
+
+# The end-to-end tests once more: what they serve on standard input/output goes through the relay.
+test-relay:
+	@scripts/setup build test
+	@scripts/run-tests --build --relay e2e
 
 test-clients: release
 	@scripts/setup test
@@ -121,7 +126,8 @@ help:
 	@echo 'make bench            speed, as tables; BENCH=programs for one, SAVE=1 writes docs/performance.md'
 	@echo 'make fuzz             fuzz all targets, or TARGET=json, for SECONDS=60 each'
 	@echo 'make soak             the long random test of sessions'
-	@echo 'make kills            kill the daemon 300 times, save sessions with all kinds of threads'
+	@echo 'make kills            kill the daemon 300 times and more, save sessions with all kinds of threads'
+	@echo 'make test-relay       the end-to-end tests through the relay and a daemon'
 	@echo 'make coverage         lines and branches that the tests reach; SUITES= as above'
 	@echo 'make test-clients     real MCP clients from npm, configured by cadre setup, connect'
 	@echo 'make test-debian      RELEASE=bookworm, trixie or sid: all of it in a minimal system (root)'

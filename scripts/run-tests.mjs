@@ -6,6 +6,7 @@
 //   --long       the long version of each test
 //   --list       print the names of the tests
 //   --coverage   test build/coverage instead of build/debug
+//   --relay      servers on standard input/output are relays to a daemon of their own
 //
 // Without names, all suites are run. Where tests come from; nothing needs to be registered here:
 //   the tests of the Meson build in build/debug   suite = Meson's suite (unit, fuzz, …)
@@ -18,6 +19,7 @@
 //   CADRE_BUILD  the build directory of that binary
 //   CADRE_LONG   1 with --long, else unset
 //   CADRE_PRIVATE true: servers have their sessions to themselves; tests of the daemon unset it
+//   CADRE_THROUGH daemon with --relay, else unset
 //   TMPDIR       a directory of its own, removed afterwards
 //
 // A test that prints no count, runs over its time, dies, or in any of whose processes a sanitizer
@@ -224,7 +226,7 @@ function readReports(test) {
     .map((file) => readFileSync(path.join(LOGS, file), 'utf8'));
 }
 
-function run(test, { long, leaks }) {
+function run(test, { long, leaks, relay }) {
   const build = RELEASE_SUITES.has(test.suite) ? BUILD.release : BUILD.debug;
   const timeout = (test.timeout ?? TIMEOUT_SECONDS) * (long ? LONG_FACTOR : 1);
   const scratch = mkdtempSync(path.join(tmpdir(), 'cadre-test-'));
@@ -240,6 +242,7 @@ function run(test, { long, leaks }) {
   };
   delete environment.CADRE_LONG;
   if (long) environment.CADRE_LONG = '1';
+  if (relay) environment.CADRE_THROUGH = 'daemon';
 
   return new Promise((resolve) => {
     const logStream = createWriteStream(`${log}.log`);
@@ -303,9 +306,7 @@ function report(test, result) {
     `${result.passed} passed` +
     (result.failed ? `, ${result.failed} FAILED` : '') +
     (result.skipped ? `, ${result.skipped} skipped` : '');
-  console.log(
-    `${nameOf(test).padEnd(36)} ${result.seconds.toFixed(1).padStart(6)} s  ${counts}`,
-  );
+  console.log(`${nameOf(test).padEnd(36)} ${result.seconds.toFixed(1).padStart(6)} s  ${counts}`);
   if (!result.failed) return;
   if (result.problem) console.log(`    ${result.problem}`);
   const lines = result.output.trimEnd().split('\n');
@@ -362,7 +363,7 @@ function build(names) {
 const options = process.argv.slice(2).filter((argument) => argument.startsWith('--'));
 const wanted = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
 const unknown = options.find(
-  (option) => !['--build', '--coverage', '--long', '--list'].includes(option),
+  (option) => !['--build', '--coverage', '--long', '--list', '--relay'].includes(option),
 );
 if (unknown) {
   console.error(`run-tests: unknown option ${unknown}`);
@@ -370,10 +371,7 @@ if (unknown) {
 }
 if (options.includes('--build')) build(wanted);
 const tests = allTests().filter(
-  (test) =>
-    wanted.length === 0 ||
-    wanted.includes(test.suite) ||
-    wanted.includes(nameOf(test)),
+  (test) => wanted.length === 0 || wanted.includes(test.suite) || wanted.includes(nameOf(test)),
 );
 if (options.includes('--list')) {
   for (const test of tests) console.log(nameOf(test));
@@ -382,7 +380,11 @@ if (options.includes('--list')) {
   mkdirSync(LOGS, { recursive: true });
   const leaks = leaksCanBeFound(tests.find((test) => test.suite === 'unit'));
   if (!leaks) console.log('leak detection is off: this machine does not allow ptrace');
-  const totals = await runAll(tests, { leaks, long: options.includes('--long') });
+  const totals = await runAll(tests, {
+    leaks,
+    long: options.includes('--long'),
+    relay: options.includes('--relay'),
+  });
   if (tests.length === 0) console.log(`no such test: ${wanted.join(' ')}`);
   if (totals.skipped) console.log(`${totals.skipped} skipped`);
   console.log(`${totals.passed} passed, ${totals.failed} failed`);

@@ -165,14 +165,23 @@ static bool lane_write(struct lane *lane)
 
 // --- the daemon is gone --------------------------------------------------------------------------
 
+// The rest of a long line will not come: what follows begins a new one.
+static void answer_all(struct relay *relay)
+{
+    if (relay->down.long_line)
+        buffer_append_byte(&relay->down.ready, '\n');
+    relay->down.long_line = false;
+    relay_state_fail(&relay->state, RELAY_DAEMON_ENDED, &relay->down.ready);
+}
+
 static bool connect_again(struct relay *relay)
 {
     close(relay->daemon);
     buffer_clear(&relay->up.ready);  // its requests are in flight, too
     buffer_clear(&relay->down.line);
     relay->down.scanned = 0;
-    relay->down.ended = relay->down.long_line = relay->half_closed = false;
-    relay_state_fail(&relay->state, &relay->down.ready);
+    relay->down.ended = relay->half_closed = false;
+    answer_all(relay);
     relay->daemon = connect_daemon(relay);
     if (relay->daemon < 0)
         return false;
@@ -186,7 +195,7 @@ static bool reconnect(struct relay *relay)
 {
     if (++relay->reconnects <= RECONNECTS_MAX && !relay->up.ended)
         return connect_again(relay);
-    relay_state_fail(&relay->state, &relay->down.ready);
+    answer_all(relay);
     return false;
 }
 
@@ -313,6 +322,15 @@ static bool step(struct relay *relay, int *ret_status)
     return lane_write(&relay->down) && !is_over(relay);
 }
 
+// Nothing is left without an answer; but in the middle of a long line there is no place for one.
+static void answer_last(struct relay *relay)
+{
+    if (!is_terminated || relay->down.long_line)
+        return;
+    relay_state_fail(&relay->state, RELAY_TERMINATED, &relay->down.ready);
+    lane_write(&relay->down);
+}
+
 static int serve_client(struct relay *relay)
 {
     int status = EXIT_FAILURE;
@@ -323,6 +341,7 @@ static int serve_client(struct relay *relay)
         fcntl(relay->daemon, F_SETFL, O_NONBLOCK);
         status = EXIT_SUCCESS;
         while (step(relay, &status)) {}
+        answer_last(relay);
         close(relay->daemon);
     }
     return status;

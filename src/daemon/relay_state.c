@@ -113,16 +113,27 @@ bool relay_state_received(struct relay_state *state, struct span line)
 
 // --- another daemon ------------------------------------------------------------------------------
 
-void relay_state_fail(struct relay_state *state, struct buffer *to_client)
+static const struct {
+    int code;
+    const char *message;
+} failures[] = {
+    [RELAY_DAEMON_ENDED] = {-32000,
+                            "The Cadre daemon ended while this request was in flight. It may have "
+                            "taken effect; `cadre sessions show` lists what was evaluated. The "
+                            "connection is open again: repeat the request if it is needed."},
+    [RELAY_TERMINATED] = {1002,
+                          "cadre serve was told to end. What runs goes on; `cadre sessions show` "
+                          "lists what was evaluated."},
+};
+
+void relay_state_fail(struct relay_state *state, enum relay_failure failure,
+                      struct buffer *to_client)
 {
     for (size_t i = 0; i < state->in_flight_count; i++)
         buffer_append_format(
             to_client,
-            "{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":-32000,\"message\":\"The Cadre "
-            "daemon ended while this request was in flight. It may have taken effect; `cadre "
-            "sessions show` lists what was evaluated. The connection is open again: repeat the "
-            "request if it is needed.\"}}\n",
-            state->in_flight[i]);
+            "{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":%d,\"message\":\"%s\"}}\n",
+            state->in_flight[i], failures[failure].code, failures[failure].message);
     forget_all(state->in_flight, &state->in_flight_count);
     forget_all(state->swallowed, &state->swallowed_count);
 }

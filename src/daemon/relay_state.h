@@ -26,7 +26,10 @@ void relay_state_release(struct relay_state *state);
 void relay_state_sent(struct relay_state *state, struct span line);
 // A line from the daemon; false: it is not for the client.
 bool relay_state_received(struct relay_state *state, struct span line);
-// The daemon is gone: appends an error for every request in flight, and forgets them.
-void relay_state_fail(struct relay_state *state, struct buffer *to_client);
+// Why requests get no answer of the daemon.
+enum relay_failure { RELAY_DAEMON_ENDED, RELAY_TERMINATED };
+// Appends an error for every request in flight, and forgets them.
+void relay_state_fail(struct relay_state *state, enum relay_failure failure,
+                      struct buffer *to_client);
 // Another daemon is there: appends what it must see first.
 void relay_state_replay(struct relay_state *state, struct buffer *to_daemon);

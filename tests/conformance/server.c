@@ -3,6 +3,7 @@
 //
 //   conformance-server --http [HOST:]PORT [--token-file FILE] [--max-connections N]
 //   conformance-server --stdio
+//   conformance-server --relay CADRE    the same through `cadre serve`, which this process becomes
 #include <event2/event.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 
 #include "base/memory.h"
 #include "fixtures.h"
+#include "relayed.h"
 
 enum { USAGE = 2, GRACE_MS = 500 };
 
@@ -64,6 +66,15 @@ static int start_http(struct program *program, const char *place, const char *to
     return 0;
 }
 
+static int start_relayed(struct program *program, const char *cadre)
+{
+    int fd = relayed_start(cadre);
+    if (fd < 0)
+        return EXIT_FAILURE;
+    return mcp_stdio_start_socket(program->server, fd, on_end, program, &program->stdio) < 0 ? 1
+                                                                                             : 0;
+}
+
 static int start_transport(struct program *program, int argc, char **argv)
 {
     const char *token_file = NULL;
@@ -78,7 +89,10 @@ static int start_transport(struct program *program, int argc, char **argv)
         return start_http(program, argv[2], token_file, max_connections);
     if (argc == 2 && strcmp(argv[1], "--stdio") == 0)
         return mcp_stdio_start(program->server, on_end, program, &program->stdio) < 0 ? 1 : 0;
-    fprintf(stderr, "usage: conformance-server --stdio | --http [HOST:]PORT [--token-file FILE]\n");
+    if (argc == 3 && strcmp(argv[1], "--relay") == 0)
+        return start_relayed(program, argv[2]);
+    fprintf(stderr,
+            "usage: conformance-server --stdio | --relay CADRE | --http [HOST:]PORT [OPTION...]\n");
     return USAGE;
 }
 

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import {
   FIXTURES,
+  ON_STDIO,
   StdioServer,
   VERSIONS_2024,
   call,
@@ -495,7 +496,7 @@ describe('running calls', () => {
     const file = path.join(folder, 'input');
     writeFileSync(file, [1, 2, 3].map((i) => JSON.stringify(ping(i))).join('\n'));
     const run = (input) =>
-      spawnSync(FIXTURES, ['--stdio'], {
+      spawnSync(FIXTURES, ON_STDIO, {
         encoding: 'utf8',
         timeout: 10000,
         stdio: [openSync(input, 'r'), 'pipe', 'pipe'],

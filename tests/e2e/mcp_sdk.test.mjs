@@ -12,7 +12,7 @@ import {
   StreamableHTTPClientTransport as Http2,
 } from '@modelcontextprotocol/client';
 import { StdioClientTransport as Stdio2 } from '@modelcontextprotocol/client/stdio';
-import { FIXTURES, HttpServer, sleep, within } from './mcp_support.mjs';
+import { FIXTURES, HttpServer, ON_STDIO, sleep, within } from './mcp_support.mjs';
 
 const MODES = [
   { name: 'v1', sdk: 1 },
@@ -46,7 +46,7 @@ async function connect({ sdk, mode }, transport, capabilities = {}) {
   const [Stdio, Http] = sdk === 1 ? [Stdio1, Http1] : [Stdio2, Http2];
   await client.connect(
     transport === 'stdio'
-      ? new Stdio({ command: FIXTURES, args: ['--stdio'], stderr: 'inherit' })
+      ? new Stdio({ command: FIXTURES, args: ON_STDIO, stderr: 'inherit' })
       : new Http(new URL(http.url)),
   );
   return {

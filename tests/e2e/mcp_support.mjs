@@ -5,10 +5,13 @@ import { readFileSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { CADRE, THROUGH_DAEMON } from './support.mjs';
 
 const ROOT = path.join(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const BUILD = path.resolve(process.env.CADRE_BUILD ?? path.join(ROOT, 'build/debug'));
 export const FIXTURES = path.join(BUILD, 'tests/conformance/conformance-server');
+// Its options on standard input/output.
+export const ON_STDIO = THROUGH_DAEMON ? ['--relay', CADRE] : ['--stdio'];
 export const META = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
   'io.modelcontextprotocol/clientCapabilities': {},
@@ -43,7 +46,7 @@ export const call = (make, id, name, args = {}, ...rest) =>
 // --- stdio ------------------------------------------------------------------------------------------
 
 export class StdioServer {
-  constructor(command = [FIXTURES, '--stdio']) {
+  constructor(command = [FIXTURES, ...ON_STDIO]) {
     this.child = spawn(command[0], command.slice(1), { stdio: ['pipe', 'pipe', 'pipe'] });
     this.messages = [];
     this.waiting = [];

@@ -17,7 +17,7 @@ export const CADRE = process.env.CADRE ?? path.join(ROOT, 'build/debug/src/cli/c
 // Servers of the tests have their sessions to themselves. With CADRE_THROUGH=daemon those on standard
 // input/output are relays, each to a daemon of its own, which ends with them.
 process.env.CADRE_PRIVATE ??= 'true';
-const THROUGH_DAEMON = process.env.CADRE_THROUGH === 'daemon';
+export const THROUGH_DAEMON = process.env.CADRE_THROUGH === 'daemon';
 export const LONG = process.env.CADRE_LONG === '1';
 const REQUEST_TIMEOUT_MS = 120_000;
 

@@ -1,10 +1,11 @@
 // Kept sessions from the command line: cadre eval --session, cadre sessions; and export-session.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
 import { Machine } from './daemon_support.mjs';
+import { CADRE, eventually } from './support.mjs';
 
 describe('sessions on the command line', { concurrency: false }, () => {
   const machine = new Machine();
@@ -76,6 +77,44 @@ describe('sessions on the command line', { concurrency: false }, () => {
     assert.equal(session.saved_evaluation, session.evaluations);
     assert.ok(session.bytes > 1e6 && session.bytes < 12e6, `${session.bytes} bytes`);
     assert.match(machine.run(['sessions']).stdout, /^ {2}work +idle +\d+ evaluations, saved /m);
+  });
+
+  it('says that a session is not there, for each verb', () => {
+    for (const verb of ['show', 'export', 'watch', 'save', 'rm']) {
+      const { status, stdout, stderr } = machine.run(['sessions', verb, 'wrok']);
+      assert.deepEqual(
+        [status, stdout, stderr],
+        [1, '', 'cadre sessions: no session "wrok" is kept for this workspace\n'],
+      );
+    }
+  });
+
+  it('watches a journal, however long its entries are, until the session is removed', async () => {
+    const client = await machine.client();
+    const text = 'x'.repeat(600_000);
+    const evaluateLong = (name) =>
+      client.evaluate(`(length "${name}${text}")`, { session: 'long' });
+    await evaluateLong('a');
+    await evaluateLong('b');
+    const watch = spawn(CADRE, ['sessions', 'watch', 'long'], {
+      cwd: machine.workspace,
+      env: machine.env,
+    });
+    let shown = '';
+    watch.stdout.on('data', (data) => (shown += data));
+    const ended = new Promise((resolve) => watch.on('close', resolve));
+    const sees = async () => {
+      await client.evaluate(':again', { session: 'long' });
+      return /completed/.test(shown);
+    };
+    assert.ok(await eventually(sees, 60));
+    await evaluateLong('c');
+    assert.ok(await eventually(() => shown.includes('(length "c'), 60));
+    assert.equal(shown.match(/\(length "c/g).length, 1);
+    assert.doesNotMatch(shown, /\(length "[ab]/);
+    assert.equal(machine.run(['sessions', 'rm', 'long']).status, 0);
+    assert.equal(await ended, 0);
+    await client.close();
   });
 
   it('exports the definitions as a file that plain SBCL loads', async () => {

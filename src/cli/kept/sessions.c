@@ -14,6 +14,7 @@
 #include "base/path.h"
 #include "cli/commands.h"
 #include "cli/kept/fork_kept.h"
+#include "cli/kept/journal_watch.h"
 #include "cli/kept/prune.h"
 #include "cli/kept/session_output.h"
 #include "cli/kept/warm.h"
@@ -27,7 +28,7 @@
 #include "session/workspace/workspace.h"
 #include "value/text/json.h"
 
-enum { WATCH_STEP_MS = 300, SAVE_WAIT_MS = 120000, SAVE_STEP_MS = 50 };
+enum { SAVE_WAIT_MS = 120000, SAVE_STEP_MS = 50 };
 
 struct sessions_options {
     const char *workspace;  // NULL: found from the working directory
@@ -172,8 +173,9 @@ static value list_all(struct region *region)
 static void print_session(value session)
 {
     struct span name = map_get_string(session, "name"), state = map_get_string(session, "state");
-    printf("  %-20.*s %-12.*s %6lld evaluations", (int)name.length, name.data, (int)state.length,
-           state.data, (long long)map_get_integer(session, "evaluations", 0));
+    int64_t evaluations = map_get_integer(session, "evaluations", 0);
+    printf("  %-20.*s %-12.*s %6lld evaluation%s", (int)name.length, name.data, (int)state.length,
+           state.data, (long long)evaluations, evaluations == 1 ? "" : "s");
     int64_t saved = map_get_integer(session, "saved", 0);
     if (saved > 0) {
         char time[CLOCK_ISO_SIZE];
@@ -226,39 +228,10 @@ static int export(const struct sessions_options *options, const char *name, cons
     return EXIT_SUCCESS;
 }
 
-static void print_entry(value entry)
-{
-    struct span event = map_get_string(entry, "event");
-    value request = map_get(entry, "request");
-    struct span text = map_get_string(entry, "outcome"), client = map_get_string(entry, "client");
-    if (span_equal_text(event, "started"))
-        text = map_get_string(request, map_get_string(request, "code").length ? "code" : "op");
-    printf("%lld %.*s%s%.*s\n%.*s\n", (long long)map_get_integer(entry, "evaluation", 0),
-           (int)event.length, event.data, client.length ? " by " : "", (int)client.length,
-           client.data, (int)text.length, text.data);
-    fflush(stdout);
-}
-
-// As it grows, until Ctrl-C.
 static int watch(const struct sessions_options *options, const char *name)
 {
     CLEANUP_FREE char *place = find_session(options, name);
-    size_t shown = 0;
-    bool is_first = true;
-    while (place && !ferror(stdout)) {
-        struct region *region = region_new(SIZE_MAX);
-        value entries = journal_read(region, place, JOURNAL_TAIL);
-        size_t count = vector_count(entries);
-        if (count < shown)
-            shown = 0;
-        for (size_t i = is_first ? count : shown; i < count; i++)
-            print_entry(vector_at(entries, i));
-        shown = count;
-        is_first = false;
-        region_free(region);
-        poll(NULL, 0, WATCH_STEP_MS);
-    }
-    return EXIT_FAILURE;
+    return place ? sessions_watch(place) : EXIT_FAILURE;
 }
 
 // --- requests to the daemon ----------------------------------------------------------------------
@@ -299,6 +272,7 @@ static bool is_settled(enum daemon_answer got, value answer, int *status)
     return is_saved || reason.length > 0 || got != DAEMON_ANSWERED;
 }
 
+// The daemon takes one that is not there for saved.
 static int save(const struct sessions_options *options, const char *name)
 {
     struct region *region = region_new(SIZE_MAX);
@@ -315,7 +289,8 @@ static int save(const struct sessions_options *options, const char *name)
         got = ask(options, "saved", name, region, &answer);
     }
     region_free(region);
-    return status;
+    CLEANUP_FREE char *place = status == EXIT_SUCCESS ? find_session(options, name) : NULL;
+    return place ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 static void remove_files(const char *place)

@@ -9,26 +9,34 @@
 #include "session/journal/journal.h"
 #include "value/text/json.h"
 
-// The end of a file, from the beginning of a line on.
+// Of what was appended from `start` on, drops what stands before the first newline.
+static void drop_partial_line(struct buffer *text, size_t start)
+{
+    const char *newline = memchr(text->data + start, '\n', text->length - start);
+    size_t dropped = newline ? (size_t)(newline + 1 - text->data) - start : text->length - start;
+    memmove(text->data + start, text->data + start + dropped, text->length - start - dropped);
+    buffer_truncate(text, text->length - dropped);
+}
+
+// The end of a file, from the beginning of a line on. More of it than `max_bytes` where the last line is
+// longer.
 static void read_end(const char *directory, const char *name, size_t max_bytes, struct buffer *text)
 {
     CLEANUP_FREE char *path = memory_format("%s/%s", directory, name);
     struct stat status;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
-        return;
     size_t before = text->length;
-    bool is_cut = false;
-    if (fstat(fd, &status) == 0 && status.st_size > (off_t)max_bytes)
-        is_cut = lseek(fd, status.st_size - (off_t)max_bytes, SEEK_SET) >= 0;
-    buffer_append_descriptor(text, fd);
-    close(fd);
-    const char *newline = is_cut ? memchr(text->data + before, '\n', text->length - before) : NULL;
-    if (!newline)
-        return;
-    size_t skipped = (size_t)(newline + 1 - text->data) - before;
-    memmove(text->data + before, newline + 1, text->length - before - skipped);
-    buffer_truncate(text, text->length - skipped);
+    bool ok = fd >= 0 && fstat(fd, &status) == 0;
+    for (off_t window = (off_t)max_bytes; ok && text->length == before; window *= 2) {
+        bool is_cut = status.st_size > window;
+        ok = lseek(fd, is_cut ? status.st_size - window : 0, SEEK_SET) >= 0;
+        if (ok)
+            ok = buffer_append_descriptor(text, fd) == 0 && is_cut;
+        if (is_cut && text->length > before)
+            drop_partial_line(text, before);
+    }
+    if (fd >= 0)
+        close(fd);
 }
 
 typedef void line_fn(void *data, struct span line);

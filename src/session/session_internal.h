@@ -183,6 +183,7 @@ struct session {
         bool exhausted;  // no image can be used
         unsigned tried;
         int64_t began_ms;
+        bool was_cached;  // `core` was there before
         char *core;
         char *runtime;  // NULL: the present one
         struct region *region;

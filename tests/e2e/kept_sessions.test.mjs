@@ -2,6 +2,7 @@
 // hibernated when idle; and what happens when the disk or an image is bad.
 import assert from 'node:assert/strict';
 import {
+  appendFileSync,
   existsSync,
   mkdirSync,
   readFileSync,
@@ -150,7 +151,7 @@ describe('kept sessions', { concurrency: false }, () => {
     rmSync(path.join(machine.home, '.cache/cadre/images'), { recursive: true, force: true });
     const client = await machine.client();
     const answer = await evaluate(client, '(cl-user::f7)');
-    assert.match(answer, /an image of the session cannot be read\n/);
+    assert.match(answer, /\/main\/image\.zst cannot be read\n/);
     assert.match(answer, /restored: the state after evaluation \d+/);
     assert.match(answer, /=> 7$/);
     await client.close();
@@ -194,6 +195,19 @@ describe('kept sessions', { concurrency: false }, () => {
         1,
         `evaluation ${evaluation}`,
       );
+  });
+
+  it('knows the number of an evaluation that is longer than what is read of a journal', async () => {
+    assert.equal(machine.run(['daemon', 'stop']).status, 0);
+    const request = { op: 'evaluate', code: `"${'x'.repeat(2 << 20)}"` };
+    const entry = { evaluation: 9000, event: 'started', time: 0, parent: 0, request };
+    const journal = path.join(place(), 'journal.jsonl');
+    appendFileSync(journal, `${JSON.stringify(entry)}\n`);
+    const client = await machine.client();
+    await client.evaluate('1');
+    const last = readFileSync(journal, 'utf8').trim().split('\n').at(-1);
+    assert.equal(JSON.parse(last).evaluation, 9001);
+    await client.close();
   });
 
   it('forgets what was saved when it is reset', async () => {

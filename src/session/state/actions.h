@@ -32,6 +32,8 @@ bool restoring_is_possible(const struct session *session);
 enum session_state restoring_begin(struct session *session);
 // The process did not start from the image: the next one, or a fresh session.
 enum session_state restoring_next(struct session *session);
+// How long a process that starts from the image may take.
+int64_t restoring_start_ms(const struct session *session);
 void restoring_done(struct session *session);  // the process says hello
 
 // --- resting.c -----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "session/core.h"
@@ -17,9 +18,20 @@
 #include "session/spawn.h"
 #include "session/state/actions.h"
 
-enum { UNPACK_MS = 120000, KILL_AGAIN_MS = 1000, AGENT_PROTOCOL = 2 };
+enum {
+    UNPACK_MS = 120000,
+    KILL_AGAIN_MS = 1000,
+    BYTES_PER_MS = 10000,  // of a large core on a slow disk
+    AGENT_PROTOCOL = 2,
+};
 
 static const char *const names[] = {IMAGE_FILE, IMAGE_PREVIOUS};
+
+// Of the image that is tried.
+static const char *current_name(const struct session *session)
+{
+    return names[session->restore.tried > 0 ? session->restore.tried - 1 : 0];
+}
 
 static void forget(struct session *session)
 {
@@ -67,10 +79,15 @@ static enum session_state give_up(struct session *session)
     return starting_begin(session);
 }
 
-static bool is_usable(value description)
+static int64_t patience_ms(const struct session *session, int64_t least_ms)
 {
-    return map_get_integer(description, "protocol", 0) == AGENT_PROTOCOL &&
-           map_get_integer(description, "evaluation", -1) >= 0;
+    int64_t bytes = map_get_integer(session->restore.description, "core_bytes", 0);
+    return bytes > 0 ? least_ms + bytes / BYTES_PER_MS : least_ms;
+}
+
+int64_t restoring_start_ms(const struct session *session)
+{
+    return patience_ms(session, TIME_START_MS);
 }
 
 static int start_worker(struct session *session, const char *path, const char *sbcl)
@@ -89,39 +106,51 @@ static int start_worker(struct session *session, const char *path, const char *s
     return worker_add_started(session, pid, ROLE_BUILDER, link) ? 0 : -ENOMEM;
 }
 
-static enum session_state try_image(struct session *session, const char *path)
+static int find_parts(struct session *session)
 {
-    CLEANUP_FREE char *sbcl = NULL;
-    region_clear(session->restore.region);
-    if (!image_describe(session->restore.region, path, &session->restore.description) ||
-        !is_usable(session->restore.description))
-        return STATE_DOWN;
     value description = session->restore.description;
-    forget(session);
     session->restore.core = image_core_path(map_get_string(description, "id"));
     session->restore.runtime = image_runtime_path(map_get_string(description, "runtime"));
     if (!session->restore.core || !session->restore.runtime)
-        return STATE_DOWN;
+        return -EINVAL;
+    session->restore.was_cached = access(session->restore.core, F_OK) == 0;
+    return 0;
+}
+
+// NULL: it is being unpacked; else why it cannot be.
+static const char *try_image(struct session *session, const char *path)
+{
+    CLEANUP_FREE char *sbcl = NULL;
+    region_clear(session->restore.region);
+    if (!image_describe(session->restore.region, path, &session->restore.description))
+        return "is damaged or of another version of Cadre";
+    value description = session->restore.description;
+    if (map_get_integer(description, "protocol", 0) != AGENT_PROTOCOL)
+        return "is of another version of Cadre";
+    forget(session);
+    if (map_get_integer(description, "evaluation", -1) < 0 || find_parts(session) < 0)
+        return "is damaged";
     if (session_find_sbcl(&session->manager->config, &sbcl) < 0)
         sbcl = memory_copy_string(session->restore.runtime);
     if (start_worker(session, path, sbcl) < 0)
-        return STATE_DOWN;
+        return "cannot be unpacked now";
     session->restore.active = true;
-    session_set_timer(session, UNPACK_MS);
-    return STATE_RESTORING;
+    session_set_timer(session, patience_ms(session, UNPACK_MS));
+    return NULL;
 }
 
 // The next image that is there and not damaged at first sight.
 static enum session_state try_next(struct session *session)
 {
-    while (session->store && session->restore.tried < sizeof(names) / sizeof(names[0])) {
+    while (session->store && session->restore.tried < COUNT_OF(names)) {
         CLEANUP_FREE char *path =
             memory_format("%s/%s", session->store, names[session->restore.tried++]);
         if (access(path, F_OK) < 0)
             continue;
-        if (try_image(session, path) == STATE_RESTORING)
+        const char *reason = try_image(session, path);
+        if (!reason)
             return STATE_RESTORING;
-        session_notice(session, "%s is damaged or of another version", path);
+        session_notice(session, "%s %s", path, reason);
     }
     return give_up(session);
 }
@@ -130,7 +159,7 @@ bool restoring_is_possible(const struct session *session)
 {
     if (!session->store || session->restore.exhausted)
         return false;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
         CLEANUP_FREE char *path = memory_format("%s/%s", session->store, names[i]);
         if (access(path, F_OK) == 0)
             return true;
@@ -145,10 +174,22 @@ enum session_state restoring_begin(struct session *session)
     return try_next(session);
 }
 
-enum session_state restoring_next(struct session *session)
+static enum session_state try_after(struct session *session)
 {
     forget(session);
     return try_next(session);
+}
+
+// Where the core was in the cache already, the image may be whole all the same: it is unpacked anew.
+enum session_state restoring_next(struct session *session)
+{
+    if (session->restore.was_cached && session->restore.tried > 0 &&
+        unlink(session->restore.core) == 0)
+        session->restore.tried--;
+    else
+        session_notice(session, "no process starts from %s/%s", session->store,
+                       current_name(session));
+    return try_after(session);
 }
 
 // The worker has ended.
@@ -156,13 +197,18 @@ enum session_state restoring_on_head_exit(struct session *session,
                                           const struct session_event *event)
 {
     const struct process_exit *exit = event->exit;
-    bool made = exit->known && !exit->signaled &&
-                (exit->code == IMAGE_DONE || exit->code == IMAGE_OTHER_RUNTIME);
-    if (!made) {
-        session_notice(session, "an image of the session cannot be read");
-        return restoring_next(session);
+    int code = exit->known && !exit->signaled ? exit->code : IMAGE_FAILED;
+    const char *file = current_name(session);
+    if (code == IMAGE_OTHER_RUNTIME && access(session->restore.runtime, X_OK) < 0) {
+        session_notice(session, "%s/%s needs another SBCL, which is not kept any more",
+                       session->store, file);
+        return try_after(session);
     }
-    if (exit->code == IMAGE_DONE) {
+    if (code != IMAGE_DONE && code != IMAGE_OTHER_RUNTIME) {
+        session_notice(session, "%s/%s cannot be read", session->store, file);
+        return try_after(session);
+    }
+    if (code == IMAGE_DONE) {
         memory_free(session->restore.runtime);
         session->restore.runtime = NULL;
     }
@@ -178,7 +224,7 @@ enum session_state restoring_on_timer(struct session *session, const struct sess
         if (worker->role == ROLE_BUILDER)
             ending = process_signal(&worker->process, SIGKILL) == 0 || ending;
     if (!ending)
-        return restoring_next(session);
+        return try_after(session);
     session_set_timer(session, KILL_AGAIN_MS);
     return STATE_RESTORING;
 }

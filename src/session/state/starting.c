@@ -27,6 +27,7 @@ static enum session_state fail_start(struct session *session, const char *code, 
 {
     session_set_timer(session, -1);
     job_refuse_queued(session, code, message);
+    session->restore.exhausted = false;  // what failed may have been the machine, not the images
     return STATE_DOWN;
 }
 
@@ -227,7 +228,8 @@ enum session_state starting_begin(struct session *session)
     int result = start_from(session, sbcl, core);
     if (result < 0)
         return fail_start(session, "start-failed", strerror(-result));
-    session_set_timer(session, TIME_START_MS);
+    session_set_timer(session,
+                      session->restore.active ? restoring_start_ms(session) : TIME_START_MS);
     return STATE_STARTING;
 }
 
@@ -294,10 +296,8 @@ enum session_state starting_on_head_exit(struct session *session, const struct s
     if (++session->start.tries < SESSION_START_TRIES)
         return starting_begin(session);
     session->start.tries = 0;
-    if (session->restore.active) {
-        session_notice(session, "no process starts from the newest image of the session");
+    if (session->restore.active)
         return restoring_next(session);
-    }
     return fail_with_output(session, "start-failed", "The Lisp process did not start");
 }
 

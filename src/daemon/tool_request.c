@@ -50,7 +50,9 @@ static bool wait_for_result(int fd, struct buffer *input, struct buffer *line,
         return value_is_map(*ret_result) ||
                error_set(error, ERROR_INVALID, "%.*s", (int)failure.length, failure.data);
     }
-    return error_set(error, ERROR_SYSTEM, "the daemon ended meanwhile");
+    return error_set(error, ERROR_SYSTEM,
+                     "the daemon ended while this ran. It may have taken effect; `cadre sessions "
+                     "show` lists what was evaluated");
 }
 
 bool tool_request(struct region *region, const char *client, const struct settings *settings,
@@ -66,7 +68,7 @@ bool tool_request(struct region *region, const char *client, const struct settin
     write_call(&call, tool, arguments);
     bool ok = daemon_client_send(fd, buffer_span(&call))
                   ? wait_for_result(fd, &input, &line, region, ret_result, error)
-                  : error_set(error, ERROR_SYSTEM, "the daemon does not read");
+                  : error_set(error, ERROR_SYSTEM, "the daemon ended before it had read this");
     close(fd);
     return ok;
 }

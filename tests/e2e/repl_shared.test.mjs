@@ -1,40 +1,10 @@
 // `cadre repl` in the session of a workspace, which an agent uses, too.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { after, before, describe, it } from 'node:test';
 import { Machine } from './daemon_support.mjs';
-import { Terminal, hasTmux } from './repl_support.mjs';
-import { CADRE, eventually } from './support.mjs';
+import { PipedRepl, Terminal, hasTmux } from './repl_support.mjs';
 
 const PATIENCE = 60;
-
-// A REPL that reads a pipe, with what it has printed so far.
-class PipedRepl {
-  constructor(machine, args = []) {
-    this.child = spawn(CADRE, ['repl', ...args], { cwd: machine.workspace, env: machine.env });
-    this.text = '';
-    for (const stream of [this.child.stdout, this.child.stderr])
-      stream.setEncoding('utf8').on('data', (data) => (this.text += data));
-    after(() => this.child.kill('SIGKILL'));
-    this.ended = new Promise((resolve) => this.child.on('close', resolve));
-  }
-
-  type(line) {
-    this.child.stdin.write(`${line}\n`);
-  }
-
-  async shows(pattern) {
-    assert.ok(
-      await eventually(() => pattern.test(this.text), PATIENCE),
-      `${pattern}: ${this.text}`,
-    );
-  }
-
-  async close() {
-    this.child.stdin.end();
-    return this.ended;
-  }
-}
 
 describe('a shared REPL', { concurrency: false }, () => {
   const machine = new Machine();

@@ -1,10 +1,13 @@
 // A terminal in which `cadre repl` runs: tmux types, and shows what a person would see.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { after } from 'node:test';
 import { CADRE, eventually, sleep, temporaryDirectory } from './support.mjs';
+
+const PATIENCE = 60;
 
 export const home = temporaryDirectory();
 // libedit never frees the names of the functions added to it.
@@ -77,5 +80,33 @@ export class Terminal {
 
   close() {
     this.tmux('kill-server');
+  }
+}
+
+// A REPL that reads a pipe, with what it has printed so far.
+export class PipedRepl {
+  constructor(machine, args = []) {
+    this.child = spawn(CADRE, ['repl', ...args], { cwd: machine.workspace, env: machine.env });
+    this.text = '';
+    for (const stream of [this.child.stdout, this.child.stderr])
+      stream.setEncoding('utf8').on('data', (data) => (this.text += data));
+    after(() => this.child.kill('SIGKILL'));
+    this.ended = new Promise((resolve) => this.child.on('close', resolve));
+  }
+
+  type(line) {
+    this.child.stdin.write(`${line}\n`);
+  }
+
+  async shows(pattern) {
+    assert.ok(
+      await eventually(() => pattern.test(this.text), PATIENCE),
+      `${pattern}: ${this.text}`,
+    );
+  }
+
+  async close() {
+    this.child.stdin.end();
+    return this.ended;
   }
 }

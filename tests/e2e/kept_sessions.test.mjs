@@ -1,5 +1,5 @@
 // Sessions that are kept: saved by themselves, restored after the daemon has ended or was killed,
-// hibernated when idle; and what happens when the disk or an image is bad.
+// hibernated when idle; and what happens when an image is bad.
 import assert from 'node:assert/strict';
 import {
   appendFileSync,
@@ -278,44 +278,5 @@ describe('the memory budget', { concurrency: false }, () => {
     assert.ok(processes(other) > 0);
     assert.match(await first.evaluate('(length *x*)'), /restored: .*\n\n=> 209715200$/);
     await Promise.all([first.close(), second.close()]);
-  });
-});
-
-describe('a bad disk', { concurrency: false }, () => {
-  const machine = new Machine();
-  after(() => machine.stop());
-
-  it('makes a save fail, which is said, and the next one works', async () => {
-    const client = await machine.client();
-    await client.evaluate('(defvar *x* 1)');
-    // Where the image is written before it takes its place.
-    const obstacle = path.join(machine.sessionPlace('main'), 'image.new');
-    rmSync(obstacle, { force: true });
-    mkdirSync(obstacle);
-    writeFileSync(path.join(obstacle, 'file'), '');
-    const failed = machine.run(['sessions', 'save']);
-    assert.equal(failed.status, 1);
-    assert.match(failed.stderr, /could not be saved: the image could not be written/);
-    assert.equal(machine.run(['sessions', 'save']).status, 1, 'it is tried again, and fails again');
-    rmSync(obstacle, { recursive: true });
-    const saved = machine.run(['sessions', 'save']);
-    assert.equal(saved.status, 0, saved.stderr);
-    await client.close();
-  });
-
-  it('does not stop evaluations, and is told once', async () => {
-    const client = await machine.client();
-    await client.evaluate('1');
-    machine.run(['daemon', 'stop']);
-    const place = machine.sessionPlace('main');
-    rmSync(place, { recursive: true });
-    writeFileSync(place, 'no directory');
-    const next = await machine.client();
-    assert.match(
-      await next.evaluate('2'),
-      /the journal of the session cannot be written: .*\n\n=> 2$/,
-    );
-    assert.equal(await next.evaluate('3'), '=> 3');
-    await Promise.all([client.close(), next.close()]);
   });
 });

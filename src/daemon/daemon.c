@@ -7,12 +7,15 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
+#include "base/path.h"
 #include "config.h"
 #include "daemon/daemon_internal.h"
 #include "daemon/http/http_service.h"
@@ -138,7 +141,8 @@ static void prune(const struct daemon *daemon)
 {
     char quota[24];
     snprintf(quota, sizeof(quota), "%lld", (long long)daemon->options.quota_mb);
-    const char *const argv[] = {"cadre", "sessions", "prune", "--quota", quota, NULL};
+    const char *const argv[] = {"cadre", "sessions",    "prune", "--quota",
+                                quota,   "--keep-gone", NULL};
     pid_t pid = fork();
     if (pid < 0)
         log_warning("what is kept is not looked through: %s", strerror(errno));
@@ -161,6 +165,22 @@ static void prune_now_and_then(struct daemon *daemon, int64_t now)
         return;
     daemon->prune_ms = now + PRUNE_EVERY_MS;
     prune(daemon);
+}
+
+// --- the log -------------------------------------------------------------------------------------
+
+// Of the daemon's own log, not of a file of who runs it in the foreground: hostile clients may fill it.
+static void keep_log_small(void)
+{
+    enum { LOG_MAX = 1 << 20 };
+    struct stat log, own;
+    if (fstat(STDERR_FILENO, &log) < 0 || !S_ISREG(log.st_mode) || log.st_size <= LOG_MAX)
+        return;
+    CLEANUP_FREE char *path = path_in_state("daemon.log");
+    bool is_own =
+        path && stat(path, &own) == 0 && own.st_ino == log.st_ino && own.st_dev == log.st_dev;
+    if (is_own && ftruncate(STDERR_FILENO, 0) == 0)
+        log_warning("the log was too long, and begins again");
 }
 
 // --- memory --------------------------------------------------------------------------------------
@@ -193,6 +213,7 @@ static void on_tick(evutil_socket_t fd, short what, void *data)
     }
     set_tick(daemon, TICK_MS);
     listen_again(daemon);
+    keep_log_small();
     connection_free_idle(daemon);
     prune_now_and_then(daemon, now);
     look_at_memory(daemon, now);

@@ -81,7 +81,10 @@ describe('a bad disk', { concurrency: false }, () => {
     const failed = full.run(['sessions', 'save']);
     assert.equal(failed.status, 1);
     assert.match(failed.stderr, /could not be saved: the image could not be written/);
-    assert.match(await client.evaluate('(incf *x*)'), /^\[Notice\]\nthe state after evaluation 3 could not be saved: [\s\S]*No space left on device\n\n=> 4$/);
+    assert.match(
+      await client.evaluate('(incf *x*)'),
+      /^\[Notice\]\nthe state after evaluation 3 could not be saved: [\s\S]*No space left on device\n\n=> 4$/,
+    );
     assert.equal(await client.evaluate('(incf *x*)'), '=> 5');
     assert.deepEqual(files(), before, 'it has grown');
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import {
+  appendFileSync,
   existsSync,
   mkdirSync,
   readFileSync,
@@ -53,6 +54,13 @@ describe('relay and daemon', { concurrency: false }, () => {
       readFileSync(path.join(state, 'workspaces', home, 'workspace.json'), 'utf8'),
     );
     assert.equal(workspace, machine.workspace);
+  });
+
+  it('keeps its log small', async () => {
+    const log = path.join(machine.home, '.local/state/cadre/daemon.log');
+    appendFileSync(log, 'a line\n'.repeat(1 << 18));
+    assert.ok(await eventually(() => statSync(log).size < 1000, 60));
+    assert.match(readFileSync(log, 'utf8'), /^\S.*the log was too long, and begins again\n$/m);
   });
 
   it('gives each workspace sessions of its own', async () => {

@@ -167,6 +167,9 @@ describe('sessions on the command line', { concurrency: false }, () => {
     machine.run(['daemon', 'stop']);
     assert.equal(machine.run(['sessions', 'prune']).stdout, '');
     rmSync(other, { recursive: true });
+    // As the daemon does it, once an hour: the directory may be on a disk that is not mounted now.
+    assert.equal(machine.run(['sessions', 'prune', '--keep-gone']).stdout, '');
+    assert.match(machine.run(['sessions']).stdout, /\/gone\n {2}main/);
     assert.match(
       machine.run(['sessions', 'prune']).stdout,
       /^removed: the sessions of gone-[0-9a-f]{8}, whose directory is gone\n$/,

@@ -1,6 +1,7 @@
 #include "cli/kept/prune.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@ enum { FILES_MAX = 16384, RECENT_S = 600 };
 // In the order in which they go, the oldest of a kind first.
 enum kind {
     KIND_CORE,      // unpacked, and made again when it is needed; or left by a save that was killed
+    KIND_GONE,      // of a workspace whose directory is gone
     KIND_PREVIOUS,  // the image before
     KIND_ROTATED,   // the older part of a journal
     KIND_IMAGE,
@@ -41,6 +43,8 @@ struct pruning {
     int64_t now;
     struct region *region;
     value needed;  // hashes, as keys
+    bool keeps_gone;
+    bool is_gone;  // the workspace that is looked at
 };
 
 // --- what is there -------------------------------------------------------------------------------
@@ -114,15 +118,16 @@ static void add_session(struct pruning *pruning, const char *path, const char *n
                  {"image.json", KIND_OTHER},        {"journal.jsonl", KIND_OTHER}};
     for (size_t i = 0; i < COUNT_OF(files); i++) {
         CLEANUP_FREE char *file = memory_format("%s/%s", path, files[i].name);
-        add_file(pruning, file, files[i].kind);
+        add_file(pruning, file, pruning->is_gone ? KIND_GONE : files[i].kind);
     }
 }
 
-// True when the workspace of this home is known and its directory is gone.
-static bool is_dead(const char *home)
+// True when the workspace of this home is known and its directory is gone; it may be on a disk that is
+// not mounted now.
+static bool is_gone(const char *home)
 {
     CLEANUP_FREE char *workspace = workspace_home_owner(home);
-    return workspace && access(workspace, F_OK) < 0;
+    return workspace && access(workspace, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR);
 }
 
 static void add_other(struct pruning *pruning, const char *path, const char *name)
@@ -137,7 +142,8 @@ static void visit_home(struct pruning *pruning, const char *path, const char *na
     CLEANUP_FREE char *memories = memory_format("%s/memories", path);
     visit(pruning, path, add_other);
     visit(pruning, memories, add_other);
-    if (!is_dead(path)) {
+    pruning->is_gone = is_gone(path);
+    if (!pruning->is_gone || pruning->keeps_gone) {
         visit(pruning, store, add_session);
         return;
     }
@@ -226,7 +232,7 @@ static void visit_origins(struct pruning *pruning)
     }
 }
 
-int sessions_prune(int64_t quota_mb)
+int sessions_prune(int64_t quota_mb, bool keeps_gone)
 {
     CLEANUP_FREE char *homes = path_in_state("workspaces");
     CLEANUP_FREE char *cores = path_in_cache("images");
@@ -238,6 +244,7 @@ int sessions_prune(int64_t quota_mb)
     struct pruning *pruning = memory_alloc_zero(sizeof(*pruning));
     pruning->region = region_new(SIZE_MAX);
     pruning->now = clock_unix_seconds();
+    pruning->keeps_gone = keeps_gone;
     visit(pruning, cores, add_core);
     visit(pruning, projects, add_project_cores);
     visit(pruning, homes, visit_home);

@@ -35,6 +35,7 @@ struct sessions_options {
     const char *format;     // of export
     bool json;
     int64_t quota_mb;  // of prune
+    bool keeps_gone;   // the same
     struct session_output_query output;
     struct session_sandbox sandbox;
     struct sandbox_options sandbox_options;
@@ -379,7 +380,7 @@ static int dispatch(const struct sessions_options *options, const char *verb, co
     if (strcmp(verb, "save") == 0)
         return save(options, name);
     if (strcmp(verb, "prune") == 0)
-        return sessions_prune(options->quota_mb);
+        return sessions_prune(options->quota_mb, options->keeps_gone);
     if (strcmp(verb, "warm") == 0)
         return sessions_warm(&options->sandbox);
     if (strcmp(verb, "rm") == 0)
@@ -402,6 +403,7 @@ int command_sessions(int argc, char **argv)
         case OPTION_LINES: options.output.lines = reader.number; break;
         case OPTION_MATCH: options.output.match = reader.argument; break;
         case OPTION_QUOTA: options.quota_mb = reader.number; break;
+        case OPTION_KEEP_GONE: options.keeps_gone = true; break;
         default:
             if (sandbox_option_take(&options.sandbox_options, &options.sandbox, &reader) !=
                 SANDBOX_OPTION_TAKEN)

@@ -277,6 +277,10 @@ static const struct option_row sessions_options[] = {
      .fallback = "5000",
      .subcommands = "prune",
      .source = FROM_USER},
+    {.id = OPTION_KEEP_GONE,
+     .name = "keep-gone",
+     .summary = "keep what is of directories that are gone while there is room, as the daemon does",
+     .subcommands = "prune"},
     HELP_OPTION,
     {0},
 };

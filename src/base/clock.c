@@ -16,6 +16,11 @@ int64_t clock_now_ns(void)
     return read_ns(CLOCK_MONOTONIC);
 }
 
+int64_t clock_thread_ns(void)
+{
+    return read_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 int64_t clock_now_ms(void)
 {
     return read_ns(CLOCK_MONOTONIC) / 1000000;

@@ -4,9 +4,10 @@
 #include <stdint.h>
 #include <sys/time.h>
 
-int64_t clock_now_ns(void);   // CLOCK_MONOTONIC
-int64_t clock_now_ms(void);   // CLOCK_MONOTONIC
-int64_t clock_unix_ms(void);  // CLOCK_REALTIME
+int64_t clock_now_ns(void);     // CLOCK_MONOTONIC
+int64_t clock_now_ms(void);     // CLOCK_MONOTONIC
+int64_t clock_thread_ns(void);  // of the processor, used by this thread
+int64_t clock_unix_ms(void);    // CLOCK_REALTIME
 int64_t clock_unix_seconds(void);
 
 enum { CLOCK_ISO_SIZE = 24 };

@@ -122,7 +122,7 @@ static void extend_time(struct run_worker *run)
         return;
     run->timeout_ms = TOOLBOX_SERVERS_TIMEOUT_MS;
     options = value_is_map(options) ? value_retain(options) : map_new(run->region);
-    options = map_put_text(run->region, options, "timeout", value_integer(run->timeout_ms));
+    options = toolbox_put_server_limits(run->region, options);
     run->record = map_put_text(run->region, run->record, "options", options);
 }
 

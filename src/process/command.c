@@ -71,6 +71,8 @@ static void describe_failure(const struct command *command, struct command_resul
     else
         used =
             snprintf(result->reason, sizeof(result->reason), "exit status %d", command->exit.code);
+    result->is_pending = !command->failure[0] && !command->exit.signaled &&
+                         command->exit.code == COMMAND_NO_ANSWER_YET;
     if (said.length)
         snprintf(result->reason + used, sizeof(result->reason) - (size_t)used, ": %.*s",
                  (int)said.length, said.data);

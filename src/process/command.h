@@ -16,10 +16,12 @@ enum {
     COMMAND_ERROR_TEXT = 512,  // bytes of standard error kept for a message
     COMMAND_OUTPUT_DEFAULT = 1 << 20,
     COMMAND_OUTPUT_MAX = 64 << 20,
+    COMMAND_NO_ANSWER_YET = 75,  // its exit status, EX_TEMPFAIL of sysexits.h
 };
 
 struct command_result {
     bool ok;             // it ended by itself with status 0
+    bool is_pending;     // with COMMAND_NO_ANSWER_YET
     struct span output;  // valid during the callback
     char reason[1024];   // why it is not ok, one line
 };

@@ -98,12 +98,22 @@ static struct span copy(struct span text)
 void call_log_start(struct call_log *log, uint64_t key, struct span name, struct span arguments,
                     bool is_write)
 {
-    if (*find_slot(log, key))
+    uint32_t number = *find_slot(log, key);
+    if (number) {
+        log->calls[number - 1].is_pending = false;
         return;
+    }
     grow(log);
     log->calls[log->count] = (struct logged_call){
         .key = key, .name = copy(name), .arguments = copy(arguments), .is_write = is_write};
     *find_slot(log, key) = (uint32_t)++log->count;
+}
+
+void call_log_wait(struct call_log *log, uint64_t key)
+{
+    uint32_t number = *find_slot(log, key);
+    if (number)
+        log->calls[number - 1].is_pending = true;
 }
 
 void call_log_finish(struct call_log *log, uint64_t key, bool ok, struct span text)
@@ -113,6 +123,7 @@ void call_log_finish(struct call_log *log, uint64_t key, bool ok, struct span te
     if (!call || call->is_finished)
         return;
     call->is_finished = true;
+    call->is_pending = false;
     call->ok = ok;
     log->bytes += text.length;
     log->is_full = log->is_full || log->bytes > CALL_LOG_BYTES_MAX;
@@ -133,6 +144,8 @@ static void write_call(const struct logged_call *call, struct buffer *buffer)
         buffer_append_text(buffer, call->ok ? ",\"value\":" : ",\"error\":");
         json_write_string(buffer, call->text);
     }
+    if (call->is_pending)
+        buffer_append_text(buffer, ",\"pending\":true");
     buffer_append_byte(buffer, '}');
 }
 
@@ -161,6 +174,8 @@ static bool read_call(struct call_log *log, value entry)
         call_log_finish(log, key, true, value_text(result));
     else if (value_is_string(error))
         call_log_finish(log, key, false, value_text(error));
+    else if (map_get_boolean(entry, "pending"))
+        call_log_wait(log, key);
     return true;
 }
 

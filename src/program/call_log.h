@@ -17,6 +17,7 @@ struct logged_call {
     struct span arguments;  // JSON
     bool is_write;
     bool is_finished;  // else it was started, and nobody knows more
+    bool is_pending;   // unless it said that there is no answer yet
     bool ok;
     struct span text;  // JSON of the result, or why it failed
 };
@@ -33,6 +34,8 @@ void call_log_start(struct call_log *log, uint64_t key, struct span name, struct
                     bool is_write);
 // Without effect for a call that is not there or is finished.
 void call_log_finish(struct call_log *log, uint64_t key, bool ok, struct span text);
+// It has no answer yet.
+void call_log_wait(struct call_log *log, uint64_t key);
 bool call_log_is_full(const struct call_log *log);
 
 // As a JSON array, and from one. False: it is no such array.

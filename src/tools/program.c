@@ -454,7 +454,7 @@ static value add_default_timeout(struct program_task *task, value options)
     if (!value_is_nil(map_get(options, "timeout")) ||
         !(toolbox_upstream_is_used(upstreams, program) || saved_programs_are_named(program)))
         return options;
-    return map_put_text(region, options, "timeout", value_integer(TOOLBOX_SERVERS_TIMEOUT_MS));
+    return toolbox_put_server_limits(region, options);
 }
 
 // The worker checks the limits of a run; here only those that would hurt the server.

@@ -228,10 +228,11 @@ static void handle_resume(struct mcp_call *call, void *data)
 static enum paused_answer_kind read_form(value answer)
 {
     struct span chosen = map_get_string(map_get(answer, "content"), "answer");
-    if (!span_equal_text(map_get_string(answer, "action"), "accept") ||
-        span_equal_text(chosen, "refuse"))
+    if (!span_equal_text(map_get_string(answer, "action"), "accept"))
         return ANSWER_REFUSE;
-    return span_equal_text(chosen, "all") ? ANSWER_ALL : ANSWER_ONCE;
+    return span_equal_text(chosen, "all")    ? ANSWER_ALL
+           : span_equal_text(chosen, "once") ? ANSWER_ONCE
+                                             : ANSWER_REFUSE;
 }
 
 bool program_pause_continue(struct tools *tools, struct mcp_call *call)
@@ -256,11 +257,10 @@ bool program_pause_continue(struct tools *tools, struct mcp_call *call)
 static const struct tool resume_tool = {"resume-program",
                                         MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD, handle_resume};
 
-// The text of a paused run names it. Tools of servers are asked about by default, so where there are
-// some every set needs it.
+// The text of a paused run names it, so every set needs it where runs may pause.
 void tools_register_program_pause(struct tools *tools)
 {
-    if (tools->toolbox && toolbox_upstreams(tools->toolbox))
+    if (tools->toolbox && toolbox_may_pause(tools->toolbox))
         tools_add_to_all_sets(tools, &resume_tool, tools);
     else
         tools_add(tools, &resume_tool, tools);

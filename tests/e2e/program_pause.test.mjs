@@ -8,10 +8,13 @@ import {
   readdirSync,
   readFileSync,
   statSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { configure, fileOf, run, takeCalls } from './listing_support.mjs';
 import { CADRE, eventually, Server, temporaryDirectory, useServer } from './support.mjs';
 
@@ -243,6 +246,125 @@ describe('runs that pause', () => {
     chmodSync(changed, 0o600);
     writeFileSync(changed, readFileSync(changed, 'utf8').replace('a/write', 'a/erase'));
     assert.match((await resume(client, next.token, { approve: true })).shown, /does not fit/);
+  });
+});
+
+describe('a person who can be asked', () => {
+  const config = configure('asking', { a: entry });
+  const calls = () => takeCalls('asking', 'a');
+  const source = '[(:n (a/look {})) (:x (a/write {:x 1})) (:x (a/write {:x 2}))]';
+  // The answers of the person, one for each question; the last one for all that follow.
+  async function ask(era, answers) {
+    const mode = era === 'legacy' ? era : { pin: era };
+    const client = new Client(
+      { name: 'test', version: '1' },
+      { capabilities: { elicitation: { form: {} } }, versionNegotiation: { mode } },
+    );
+    const questions = [];
+    client.setRequestHandler('elicitation/create', async ({ params }) => {
+      questions.push(params.message);
+      return answers[Math.min(questions.length, answers.length) - 1];
+    });
+    await client.connect(
+      new StdioClientTransport({
+        command: CADRE,
+        args: ['serve', '--mcp-config', config],
+        env: { ...process.env, ...env },
+        stderr: 'ignore',
+      }),
+    );
+    const { content, isError } = await client.callTool({
+      name: 'run-program',
+      arguments: { source },
+    });
+    await client.close();
+    return { questions, text: content[0].text, isError };
+  }
+  const accept = (answer) => ({ action: 'accept', content: answer ? { answer } : {} });
+  const question = (x) => `A program wants to make this call. Allow it?\na/write {"x":${x}}`;
+
+  for (const era of ['legacy', '2026-07-28']) {
+    test(`${era}: is shown each call`, async () => {
+      const { questions, text } = await ask(era, [accept('once')]);
+      assert.deepEqual(questions, [question(1), question(2)]);
+      assert.match(text, /=> \[1 1 2\]$/);
+      assert.deepEqual(calls(), [
+        ['look', {}],
+        ['write', { x: 1 }],
+        ['write', { x: 2 }],
+      ]);
+    });
+    test(`${era}: allows all calls of a tool at once`, async () => {
+      const { questions, text } = await ask(era, [accept('all')]);
+      assert.deepEqual(questions, [question(1)]);
+      assert.match(text, /=> \[1 1 2\]$/);
+      assert.equal(calls().length, 3);
+    });
+    for (const [name, answer] of [
+      ['refuses', accept('refuse')],
+      ['declines', { action: 'decline' }],
+      ['cancels', { action: 'cancel' }],
+    ])
+      test(`${era}: ${name}`, async () => {
+        const { text, isError } = await ask(era, [accept('once'), answer]);
+        assert.equal(isError, true);
+        assert.match(text, /tool 'a\/write' failed: a person refused this call/);
+        assert.deepEqual(calls(), [
+          ['look', {}],
+          ['write', { x: 1 }],
+        ]);
+      });
+  }
+});
+
+describe('a command that has no answer yet', () => {
+  const answer = path.join(temporaryDirectory(), 'answer');
+  const file = path.join(temporaryDirectory(), 'tools.json');
+  const script = `echo x >> ${answer}.asked; cat ${answer} 2>/dev/null || exit 75`;
+  writeFileSync(file, JSON.stringify({ job: { command: { argv: ['sh', '-c', script] } } }));
+  const client = useServer({ args: ['--program-tools', file], env });
+  const asked = () => readFileSync(`${answer}.asked`, 'utf8').length / 2;
+  const source = '[(rand-int 1000) (tool/job {:n 1})]';
+
+  test('pauses the run; resumed, it is asked again, or answered from elsewhere', async () => {
+    const first = paused(await run(client, source, { limits: { seed: 3, timeout: 20_000 } }));
+    assert.deepEqual(first.call, { name: 'job', args: { n: 1 } });
+    const again = paused(await resume(client, first.token, { approve: 'yes' }));
+    assert.deepEqual(again.call, { name: 'job', args: { n: 1 } });
+    assert.equal(asked(), 2);
+    const given = await resume(client, again.token, { results: [{ value: 8 }] });
+    assert.equal(given.return[1], 8, given.shown);
+    assert.equal(asked(), 2);
+    const other = paused(await run(client, source, { limits: { seed: 3, timeout: 20_000 } }));
+    writeFileSync(answer, '{"done": true}');
+    const done = await resume(client, other.token, { approve: 'yes' });
+    assert.deepEqual(done.return, [given.return[0], { done: true }]);
+  });
+});
+
+describe('what is kept', () => {
+  const client = server(configure('kept', { a: entry }));
+  const pause = async () => paused(await run(client, '(a/write {})')).token;
+  const fileOfRun = (token) => {
+    const folder = readdirSync(state, { recursive: true }).find((name) => /paused$/.test(name));
+    return path.join(state, folder, `${token.slice(0, 32)}.json`);
+  };
+  test('for seven days, and of more than 100 the newest', async () => {
+    const old = await pause();
+    const days = (n) => new Date(Date.now() - n * 86_400_000);
+    utimesSync(fileOfRun(old), days(7.1), days(7.1));
+    assert.match((await resume(client, old, { approve: 'no' })).shown, /older than 7 days/);
+    const first = await pause();
+    assert.equal(existsSync(fileOfRun(old)), false);
+    utimesSync(fileOfRun(first), days(6.9), days(6.9));
+    const folder = path.dirname(fileOfRun(first));
+    for (let i = readdirSync(folder).length; i < 100; i++)
+      writeFileSync(path.join(folder, `${String(i).padStart(32, '0')}.json`), '');
+    assert.equal(existsSync(fileOfRun(first)), true);
+    const last = await pause();
+    assert.equal(readdirSync(folder).length, 100);
+    assert.match((await resume(client, first, { approve: 'no' })).shown, /no such paused run/);
+    assert.equal((await resume(client, last, { approve: 'yes' })).ok, true);
   });
 });
 

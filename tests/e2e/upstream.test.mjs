@@ -184,6 +184,15 @@ describe('servers that misbehave', () => {
       const { value } = await run(server, good);
       assert.deepEqual(value, [3]);
     });
+  test('a program over servers has a second for its own work', async () => {
+    const { fail } = (await run(server, `${good} (loop [] (recur))`)).structured;
+    assert.deepEqual(fail.details.limit, {
+      name: 'max_compute',
+      value: 1000,
+      option: 'max_compute',
+    });
+    assert.equal(fail.reason, 'timeout');
+  });
   test('wrong and repeated ids are no answers', async () => {
     assert.equal((await run(server, '(ids/work-hard {})')).value, 'right');
   });

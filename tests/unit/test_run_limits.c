@@ -26,7 +26,7 @@ Test(run_limits, each_option_sets_its_own_member)
     static const char *const names[] = {"timeout",        "max_memory",   "max_source",
                                         "max_nesting",    "max_symbols",  "loop_limit",
                                         "max_tool_calls", "max_parallel", "max_print_length",
-                                        "regex_limit",    "max_steps"};
+                                        "regex_limit",    "max_steps",    "max_compute"};
     for (size_t i = 0; i < COUNT_OF(names); i++)
         cr_expect(set(names[i], value_integer((int64_t)i + 10)), "%s", names[i]);
     const struct run_limits *limits = &options.limits;
@@ -41,6 +41,7 @@ Test(run_limits, each_option_sets_its_own_member)
     cr_expect_eq(limits->max_print_length, 18);
     cr_expect_eq(limits->regex_limit, 19);
     cr_expect_eq(limits->max_steps, 20);
+    cr_expect_eq(limits->compute_ms, 21);
 }
 
 Test(run_limits, values_out_of_range_are_refused)

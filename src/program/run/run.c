@@ -202,7 +202,9 @@ static void check_time(struct run *run)
         run->limits.max_steps >= 0 && units_spent(run) > (uint64_t)run->limits.max_steps;
     bool is_cancelled =
         state->is_cancelled && __atomic_load_n(state->is_cancelled, __ATOMIC_ACQUIRE);
-    if (!out_of_steps && !is_cancelled && clock_now_ns() < state->deadline_ns)
+    bool out_of_compute =
+        state->compute_until_ns < INT64_MAX && clock_thread_ns() >= state->compute_until_ns;
+    if (!out_of_steps && !out_of_compute && !is_cancelled && clock_now_ns() < state->deadline_ns)
         return;
     run->site = NULL;
     if (state->paused.is_set && !is_cancelled)
@@ -210,6 +212,11 @@ static void check_time(struct run *run)
     if (is_cancelled)
         run_raise(run, TIMEOUT, NULL, "cancelled by the host");
     char message[80];
+    if (out_of_compute) {
+        snprintf(message, sizeof(message), "the program's own work exceeded %lld ms",
+                 (long long)run->limits.compute_ms);
+        run_raise_limit(run, TIMEOUT, NULL, "max_compute", run->limits.compute_ms, message);
+    }
     snprintf(message, sizeof(message), "evaluation exceeded %lld ms",
              (long long)run->limits.timeout_ms);
     run_raise_limit(run, TIMEOUT, NULL, "timeout", run->limits.timeout_ms, message);
@@ -386,6 +393,8 @@ static void evaluate_program(struct execution *execution)
     execution->evaluating = true;
     state->started_ns = clock_now_ns();
     state->deadline_ns = state->started_ns + run->limits.timeout_ms * 1000000;
+    if (run->limits.compute_ms >= 0)
+        state->compute_until_ns = clock_thread_ns() + run->limits.compute_ms * 1000000;
     run_refill(run);
     size_t need = state->program->code->stack_need;
     if (stack_is_low(run->stack_end, need))
@@ -445,7 +454,7 @@ static void start_execution(struct execution *execution, struct program *program
     run->fuel = portion(run, FUEL_PORTION);
     state->granted = (uint64_t)run->fuel;
     state->value_portion = portion(run, VALUE_FUEL_PORTION);
-    state->deadline_ns = INT64_MAX;
+    state->deadline_ns = state->compute_until_ns = INT64_MAX;
     region_set_limit(inputs->region, SIZE_MAX / 2);
     region_on_exhausted(inputs->region, memory_exhausted, run);
 }

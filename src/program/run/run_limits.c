@@ -13,6 +13,7 @@ enum { MAX_NESTING = 1000 };  // the analyzer and the evaluator recurse along th
 // One row per limit: option, member of struct run_limits, default, least, most.
 #define LIMITS(LIMIT)                                                \
     LIMIT("timeout", timeout_ms, 1000, 0, (int64_t)1 << 40)          \
+    LIMIT("max_compute", compute_ms, -1, 0, (int64_t)1 << 40)        \
     LIMIT("max_memory", max_memory, 10000000, 0, (int64_t)1 << 60)   \
     LIMIT("max_source", max_source, 1000000, 0, UINT32_MAX - 1)      \
     LIMIT("max_nesting", max_nesting, 64, 0, MAX_NESTING)            \

@@ -12,8 +12,9 @@ struct diagnostic;
 
 struct run_limits {
     int64_t timeout_ms;
-    size_t max_memory;  // bytes above the inputs
-    size_t max_source;  // bytes
+    int64_t compute_ms;  // of the processor, for the program itself, -1 = no limit of its own
+    size_t max_memory;   // bytes above the inputs
+    size_t max_source;   // bytes
     size_t max_nesting;
     size_t max_symbols;
     int64_t loop_limit;      // recur jumps of one activation, -1 = none

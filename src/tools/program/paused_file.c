@@ -81,7 +81,8 @@ bool paused_file_read(struct paused_file *ret_file, struct toolbox_run *run, str
 
 bool paused_file_is_unknown(const struct paused_file *file, const struct toolbox_run *run)
 {
-    return call_log_find(run->log, file->key) != NULL;
+    const struct logged_call *call = call_log_find(run->log, file->key);
+    return call && !call->is_pending;
 }
 
 // --- answers -------------------------------------------------------------------------------------

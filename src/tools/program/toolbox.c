@@ -81,6 +81,14 @@ const struct toolbox_tool *toolbox_find(const struct toolbox *toolbox, struct sp
     return NULL;
 }
 
+bool toolbox_may_pause(const struct toolbox *toolbox)
+{
+    for (size_t i = 0; i < toolbox->count; i++)
+        if (toolbox->tools[i].kind == TOOLBOX_COMMAND)
+            return true;
+    return toolbox->upstreams != NULL;
+}
+
 bool toolbox_needs_host(const struct toolbox *toolbox)
 {
     for (size_t i = 0; i < toolbox->count; i++)

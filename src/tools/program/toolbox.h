@@ -69,6 +69,8 @@ const struct toolbox_tool *toolbox_find(const struct toolbox *toolbox, struct sp
 // Lets sessions read the files of the tools in Lisp.
 void toolbox_allow_files(const struct toolbox *toolbox, struct session_manager *sessions);
 bool toolbox_needs_host(const struct toolbox *toolbox);  // some tool is not local
+// Some tool may have no answer yet, or be asked about by default: a command, one of a server.
+bool toolbox_may_pause(const struct toolbox *toolbox);
 
 // The user's MCP servers, whose tools programs may call too: from files (upstream_config.h), ready to
 // start between open and close. `environment` is whose variables they have and name, and outlives

@@ -19,6 +19,7 @@ struct pending {
     struct session_manager *sessions;
     uint64_t ticket;
     struct command *command;
+    struct toolbox_run *run;  // of a command
     struct upstream_task *upstream;
 };
 
@@ -131,6 +132,11 @@ static void call_lisp(const struct toolbox_tool *tool, struct session_manager *s
     region_free(region);
 }
 
+static bool may_pause(const struct toolbox_run *run)
+{
+    return run->may_pause && !call_log_is_full(run->log);
+}
+
 // --- commands ------------------------------------------------------------------------------------
 
 // The output must be one JSON value; it is passed on as it was written.
@@ -155,17 +161,23 @@ static void on_command_done(void *data, const struct command_result *result)
 {
     struct pending *pending = data;
     struct program_call *call = pending->call;
+    struct toolbox_run *run = pending->run;
     memory_free(pending);
-    if (result->ok)
+    if (result->is_pending && may_pause(run)) {
+        call_log_wait(run->log, program_call_key(call));
+        program_call_pause(call);
+    } else if (result->ok) {
         reply_output(call, result->output);
-    else
+    } else {
         fail(call, result->reason);
+    }
 }
 
-static void call_command(const struct toolbox_tool *tool, struct reaper *reaper,
-                         struct program_call *call, struct span arguments)
+static void call_command(const struct toolbox_tool *tool, struct toolbox_run *run,
+                         struct reaper *reaper, struct program_call *call, struct span arguments)
 {
     struct pending *pending = begin(tool, call, NULL);
+    pending->run = run;
     struct command_request request = {
         .argv = tool->argv,
         .pass = tool->pass,
@@ -279,7 +291,8 @@ static bool admit(const struct toolbox *toolbox, struct toolbox_run *run, struct
     struct tool_policies *policies = toolbox_policies(toolbox);
     struct tool_verdict verdict = tool_policies_judge(policies, &facts);
     bool is_write = verdict.effect == EFFECT_WRITE;
-    bool unfinished = is_write && call_log_find(run->log, key);
+    const struct logged_call *begun = call_log_find(run->log, key);
+    bool unfinished = is_write && begun && !begun->is_pending;
     bool is_approved = unfinished ? toolbox_run_has_approved_call(run, key)
                                   : toolbox_run_has_approved(run, name, key);
     if (verdict.permission == PERMISSION_DENY) {
@@ -292,7 +305,7 @@ static bool admit(const struct toolbox *toolbox, struct toolbox_run *run, struct
         return false;
     }
     if ((verdict.permission == PERMISSION_ASK || unfinished) && !is_approved) {
-        if (run->may_pause && !call_log_is_full(run->log))
+        if (may_pause(run))
             program_call_pause(call);
         else
             refuse(call, &verdict);
@@ -316,7 +329,7 @@ void toolbox_call(const struct toolbox *toolbox, struct toolbox_run *run,
     if (tool && tool->kind == TOOLBOX_LISP)
         call_lisp(tool, sessions, call, arguments);
     else if (tool && tool->kind == TOOLBOX_COMMAND)
-        call_command(tool, reaper, call, arguments);
+        call_command(tool, run, reaper, call, arguments);
     else
         call_upstream(toolbox, call, name, arguments);
 }

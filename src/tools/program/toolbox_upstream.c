@@ -16,6 +16,14 @@ struct span toolbox_upstream_namespace(const struct upstream_server *server,
     return (struct span){text, (size_t)length};
 }
 
+value toolbox_put_server_limits(struct region *region, value options)
+{
+    options = map_put_text(region, options, "timeout", value_integer(TOOLBOX_SERVERS_TIMEOUT_MS));
+    if (!value_is_nil(map_get(options, "max_compute")))
+        return options;
+    return map_put_text(region, options, "max_compute", value_integer(TOOLBOX_SERVERS_COMPUTE_MS));
+}
+
 static bool is_symbol_byte(char byte)
 {
     return byte == '\'' || name_is_symbol((struct span){&byte, 1}) || (byte >= '0' && byte <= '9');

@@ -5,11 +5,15 @@
 #include "tools/program/toolbox.h"
 #include "upstream/upstream.h"
 
-// The time limit of programs that call servers, where none is given.
+// The time limits of programs that call servers, where none is given: in all, and for their own work.
 enum {
     TOOLBOX_SERVERS_TIMEOUT_MS = 60000,
+    TOOLBOX_SERVERS_COMPUTE_MS = 1000,
     TOOLBOX_NAMESPACE_SIZE = UPSTREAM_NAME_MAX + 8,
 };
+
+// Adds these limits to options (a map) that say nothing of time. Consumes.
+value toolbox_put_server_limits(struct region *region, value options);
 
 // The namespace in which programs find the server's tools.
 struct span toolbox_upstream_namespace(const struct upstream_server *server,

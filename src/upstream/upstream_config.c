@@ -358,6 +358,7 @@ static bool read_entry(struct reading *reading, value entry)
         return false;
     into->max_result = (size_t)result;
     into->max_parallel = (unsigned)parallel;
+    into->with_data = map_get_boolean(entry, "data");
     config->count++;
     return true;
 }

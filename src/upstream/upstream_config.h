@@ -7,7 +7,7 @@
 //
 // `${NAME}` and `${NAME:-default}` in texts are replaced by the variable, as is `${env:NAME}`; one that
 // is not set and has no default is an error. `${workspaceFolder}` and `${userHome}` are directories.
-// Beside what clients know an entry may have `timeout_ms`, `max_parallel`, `max_result` and
+// Beside what clients know an entry may have `timeout_ms`, `max_parallel`, `max_result`, `data` and
 // `retry {times, backoff_ms, on}`. An entry with `disabled` true is left out, and one that starts Cadre
 // itself: it would ask itself for its tools without end.
 #pragma once
@@ -63,6 +63,7 @@ struct upstream_entry {
     int64_t timeout_ms;              // of one call
     unsigned max_parallel;           // calls under way at once; more wait
     size_t max_result;               // bytes
+    bool with_data;                  // images and the like reach programs whole
     struct upstream_retry retry;
 };
 

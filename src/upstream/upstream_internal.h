@@ -103,4 +103,4 @@ bool upstream_task_repeat(struct upstream_task *task);
 
 // --- upstream_result.c: what a call returned -----------------------------------------------------
 // The value of a result as JSON, or the text of its failure. False: it is one.
-bool upstream_result_write(struct buffer *out, value result);
+bool upstream_result_write(struct buffer *out, value result, bool with_data);

@@ -231,7 +231,7 @@ static void on_called(struct upstream_task *task, value result, value failure)
     if (value_is_map(failure)) {
         buffer_append_span(&text, map_get_string(failure, "message"));
     } else {
-        ok = upstream_result_write(&text, result);
+        ok = upstream_result_write(&text, result, server->entry->with_data);
     }
     if (!ok)
         upstream_entry_redact(server->entry, &text);

@@ -1,6 +1,6 @@
 // What a tool returned becomes a program's value: structuredContent as it is; a text that is a JSON
 // object or array is that value, another a string; several blocks a vector. Images and other data
-// stay out of the program: it gets their kind and size.
+// stay out of the program, unless the server's entry asks for them: it gets their kind and size.
 #include "mcp/jsonrpc.h"
 #include "upstream/upstream_internal.h"
 #include "value/text/json.h"
@@ -32,10 +32,16 @@ static void write_text(struct buffer *out, struct span text)
         json_write_string(out, text);
 }
 
-// {"type":"image","mime_type":"image/png","bytes":1200}
-static void write_data(struct buffer *out, struct span type, struct span mime_type,
+struct writer {
+    struct buffer *out;
+    bool with_data;
+};
+
+// {"type":"image","mime_type":"image/png","bytes":1200}, and "data" in base64 where it is wanted
+static void write_data(const struct writer *writer, struct span type, struct span mime_type,
                        struct span base64)
 {
+    struct buffer *out = writer->out;
     size_t bytes = base64.length / 4 * 3;
     for (size_t i = base64.length; i > 0 && base64.data[i - 1] == '='; i--)
         bytes--;
@@ -43,46 +49,50 @@ static void write_data(struct buffer *out, struct span type, struct span mime_ty
     json_put_span(out, "type", type);
     json_put_span(out, "mime_type", mime_type);
     json_put_integer(out, "bytes", (int64_t)bytes);
+    if (writer->with_data)
+        json_put_span(out, "data", base64);
     buffer_append_byte(out, '}');
 }
 
-static void write_resource(struct buffer *out, value resource)
+static void write_resource(const struct writer *writer, value resource)
 {
     value text = map_get(resource, "text");
     if (value_is_string(text))
-        write_text(out, value_text(text));
+        write_text(writer->out, value_text(text));
     else
-        write_data(out, SPAN("resource"), map_get_string(resource, "mimeType"),
+        write_data(writer, SPAN("resource"), map_get_string(resource, "mimeType"),
                    map_get_string(resource, "blob"));
 }
 
-static void write_block(struct buffer *out, value block)
+static void write_block(const struct writer *writer, value block)
 {
+    struct buffer *out = writer->out;
     struct span type = value_is_map(block) ? map_get_string(block, "type") : (struct span){0};
     if (span_equal_text(type, "text"))
         write_text(out, map_get_string(block, "text"));
     else if (span_equal_text(type, "image") || span_equal_text(type, "audio"))
-        write_data(out, type, map_get_string(block, "mimeType"), map_get_string(block, "data"));
+        write_data(writer, type, map_get_string(block, "mimeType"), map_get_string(block, "data"));
     else if (span_equal_text(type, "resource") && value_is_map(map_get(block, "resource")))
-        write_resource(out, map_get(block, "resource"));
+        write_resource(writer, map_get(block, "resource"));
     else
         json_write(out, block, 0, NULL);
 }
 
-static void write_blocks(struct buffer *out, value content)
+static void write_blocks(const struct writer *writer, value content)
 {
+    struct buffer *out = writer->out;
     size_t count = value_is_vector(content) ? vector_count(content) : 0;
     if (count == 0) {
         buffer_append_text(out, "null");
         return;
     }
     if (count == 1) {
-        write_block(out, vector_at(content, 0));
+        write_block(writer, vector_at(content, 0));
         return;
     }
     for (size_t i = 0; i < count; i++) {
         buffer_append_byte(out, i ? ',' : '[');
-        write_block(out, vector_at(content, i));
+        write_block(writer, vector_at(content, i));
     }
     buffer_append_byte(out, ']');
 }
@@ -102,7 +112,7 @@ static void write_failure(struct buffer *out, value content)
         buffer_append_text(out, "the tool failed without a text");
 }
 
-bool upstream_result_write(struct buffer *out, value result)
+bool upstream_result_write(struct buffer *out, value result, bool with_data)
 {
     if (!value_is_map(result)) {
         buffer_append_text(out, "its answer has neither result nor error");
@@ -118,7 +128,7 @@ bool upstream_result_write(struct buffer *out, value result)
         return false;
     }
     if (value_is_nil(structured))
-        write_blocks(out, map_get(result, "content"));
+        write_blocks(&(struct writer){out, with_data}, map_get(result, "content"));
     else
         json_write(out, structured, 0, NULL);
     return true;

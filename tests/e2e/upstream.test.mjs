@@ -367,6 +367,14 @@ describe('the command line', () => {
     assert.match(call('none/add').stderr, /there is no server none/);
     assert.equal(call('good/add', '[]').status, 2);
   });
+  test('images reach programs where the entry asks for them', () => {
+    const everything = node(path.join(modules, 'server-everything/dist/index.js'), 'stdio');
+    const whole = configure('whole', { whole: { ...everything, data: true } });
+    const { stdout } = cadre('tools', 'call', '--mcp-config', whole, 'whole/get-tiny-image', '{}');
+    const { data, bytes } = JSON.parse(stdout).find((block) => block.type === 'image');
+    const png = Buffer.from(data, 'base64');
+    assert.deepEqual([png.length, png.toString('latin1', 1, 4)], [bytes, 'PNG']);
+  });
   test('cadre run takes them, too', () => {
     const { stdout } = cadre(
       'run',

@@ -30,7 +30,7 @@ static void expect(const char *result, bool ok, const char *text)
 {
     CLEANUP_BUFFER struct buffer out;
     buffer_init(&out, BUFFER_DEFAULT_LIMIT);
-    cr_expect_eq(upstream_result_write(&out, read(result)), ok, "%s", result);
+    cr_expect_eq(upstream_result_write(&out, read(result), false), ok, "%s", result);
     cr_expect_str_eq(buffer_text(&out), text);
 }
 

@@ -253,8 +253,8 @@ reset were."
           (remove-if-not #'component-changed-p (source-components system))))
 
 (defun listed-systems ()
-  "The systems that are loaded, without those of SBCL; and those of the workspace, the latter by name
-only as far as no definition of theirs was read: a query reads none."
+  "The systems that are loaded, without those of SBCL; and those of the workspace, the latter by
+name only as far as no definition of theirs was read: a query reads none."
   (let ((names (sorted-texts (append (loaded-systems)
                                      (asdf "ALREADY-LOADED-SYSTEMS")
                                      (mapcar #'car (workspace-systems))))))

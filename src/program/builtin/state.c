@@ -7,15 +7,15 @@
 #include "program/eval/cell.h"
 #include "program/eval/eval.h"
 
-// The content must satisfy the validator at once.
+// The content must satisfy the validator at once, else the atom keeps the one that it has.
 static void set_validator(struct run *run, const struct builtin *self, struct cell *cell,
                           value validator, unsigned argument)
 {
     if (!value_is_nil(validator))
         run_check_callable(run, self, argument, validator);
+    content_validate(run, validator, cell->content);
     value old = cell->validator;
     cell->validator = validator;
-    cell_validate(run, cell, cell->content);
     value_release(run->region, old);
 }
 
@@ -105,7 +105,7 @@ value builtin_reset(struct run *run, const struct builtin *self, value *argument
 {
     (void)count;
     struct cell *cell = argument_cell(run, self, arguments, 0);
-    cell_validate(run, cell, arguments[1]);
+    content_validate(run, cell->validator, arguments[1]);
     value_release(run->region, cell_exchange(cell, value_retain(arguments[1])));
     value_release(run->region, arguments[0]);
     return arguments[1];
@@ -127,7 +127,7 @@ static value swap(struct run *run, struct cell *cell, value *arguments, size_t c
         moves = moves && is_plain(arguments[i]);
     old = moves ? cell_exchange(cell, value_nil()) : value_retain(cell->content);
     value result = run_call_joined(run, f, &old, 1, arguments + 2, count - 2);
-    cell_validate(run, cell, result);
+    content_validate(run, cell->validator, result);
     value_release(run->region, cell_exchange(cell, value_retain(result)));
     return result;
 }
@@ -159,7 +159,7 @@ value builtin_reset_values(struct run *run, const struct builtin *self, value *a
 {
     (void)count;
     struct cell *cell = argument_cell(run, self, arguments, 0);
-    cell_validate(run, cell, arguments[1]);
+    content_validate(run, cell->validator, arguments[1]);
     value old = cell_exchange(cell, value_retain(arguments[1]));
     value_release(run->region, arguments[0]);
     return vector_pair(run, old, arguments[1]);
@@ -171,7 +171,7 @@ value builtin_compare_and_set(struct run *run, const struct builtin *self, value
     struct cell *cell = argument_cell(run, self, arguments, 0);
     bool same = value_equal(cell->content, arguments[1]);
     if (same)
-        cell_validate(run, cell, arguments[2]);
+        content_validate(run, cell->validator, arguments[2]);
     if (same)
         value_release(run->region, cell_exchange(cell, value_retain(arguments[2])));
     values_release(run, arguments, count);

@@ -72,6 +72,8 @@ uint32_t constant_add(struct analysis *analysis, struct constant constant);
 uint32_t global_intern(struct analysis *analysis, struct symbol *symbol, uint32_t offset);
 
 // --- analyze_name.c: symbols ---------------------------------------------------------------------
+// Is a function of this name in the memory that the program is compiled with?
+bool memory_has_function(const struct analysis *analysis, struct span name);
 struct expression *analyze_symbol(struct analysis *analysis, const struct form *form,
                                   bool unbound_is_nil);
 bool symbol_is_qualified(const struct symbol *symbol);
@@ -120,6 +122,8 @@ struct form *function_conditions(struct analysis *analysis, struct form **body, 
 special_fn analyze_macro;
 // Marks the names that (defrecord Name [field …]) defines.
 void mark_record(struct analysis *analysis, const struct form *form);
+// What deftype would define beside the name: (Name. x…), (->Name x…).
+void mark_constructor(struct analysis *analysis, const struct form *name);
 // ->Name for the symbol Name. of a record; NULL for any other.
 const struct form *record_constructor(struct analysis *analysis, const struct form *form);
 

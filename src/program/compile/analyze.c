@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "program/compile/analysis.h"
+#include "program/compile/clojure_hints.h"
 
 void *analysis_alloc(struct analysis *analysis, size_t size)
 {
@@ -168,6 +169,14 @@ static struct expression *analyze_memory_call(struct analysis *analysis, const s
     return &call->base;
 }
 
+// An unknown name that is a macro in Clojure: what follows it would be no problem of its own.
+static bool is_refused_macro(const struct analysis *analysis, const struct form *head)
+{
+    return head->kind == FORM_SYMBOL && !head->symbol->binding && !head->symbol->is_defined &&
+           clojure_macro_is_refused(head->symbol->name) &&
+           !memory_has_function(analysis, head->symbol->name);
+}
+
 static struct expression *analyze_call(struct analysis *analysis, const struct form *form,
                                        bool tail)
 {
@@ -199,7 +208,7 @@ static struct expression *analyze_call(struct analysis *analysis, const struct f
     }
     struct expression_call *call = expression_new(analysis, EXPRESSION_CALL, sizeof(*call), form);
     call->head = function;
-    call->count = (uint32_t)form->count - 1;
+    call->count = is_refused_macro(analysis, head) ? 0 : (uint32_t)form->count - 1;
     call->items = analyze_all(analysis, form->items + 1, call->count);
     return &call->base;
 }
@@ -286,6 +295,20 @@ static bool special_defines(enum special special)
            special == SPECIAL_DEFN_PRIVATE || special == SPECIAL_DEFMULTI;
 }
 
+// The names that a refused macro would define: (defprotocol P (m [x])), (deftype T [a]), (defmacro m [x] …).
+static void mark_refused(struct analysis *analysis, const struct form *form)
+{
+    for (size_t i = 1; i < form->count; i++) {
+        const struct form *item = form->items[i];
+        if (item->kind == FORM_LIST && item->count > 0)
+            item = item->items[0];
+        if (item->kind != FORM_SYMBOL)
+            continue;
+        item->symbol->is_defined = true;
+        mark_constructor(analysis, item);
+    }
+}
+
 // Marks the names that def, defn and their kin define anywhere.
 static void mark_definitions(struct analysis *analysis, const struct form *form)
 {
@@ -299,6 +322,8 @@ static void mark_definitions(struct analysis *analysis, const struct form *form)
             form->items[1]->symbol->is_defined = true;
         if (special == SPECIAL_DEFRECORD)
             mark_record(analysis, form);
+        if (is_refused_macro(analysis, form->items[0]))
+            mark_refused(analysis, form);
     }
     for (size_t i = 0; i < form->count; i++)
         mark_definitions(analysis, form->items[i]);

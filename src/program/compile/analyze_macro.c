@@ -191,6 +191,11 @@ static struct symbol *prefixed_symbol(struct analysis *analysis, const char *pre
                          name->offset);
 }
 
+void mark_constructor(struct analysis *analysis, const struct form *name)
+{
+    prefixed_symbol(analysis, "->", name)->is_defined = true;
+}
+
 static bool is_record(const struct form *form)
 {
     return form->count >= 3 && form->items[1]->kind == FORM_SYMBOL &&

@@ -416,7 +416,7 @@ static unsigned history_index(struct span name)
     return matches ? (unsigned)(name.data[1] - '0') : 0;
 }
 
-static bool memory_has_function(const struct analysis *analysis, struct span name)
+bool memory_has_function(const struct analysis *analysis, struct span name)
 {
     for (size_t i = 0; i < analysis->options->function_count; i++) {
         if (span_equal(analysis->options->functions[i], name))

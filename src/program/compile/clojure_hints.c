@@ -7,6 +7,7 @@
 #define NO_METADATA "there is no metadata; leave it out, or keep it in a map"
 #define NO_MACROS "there are no macros; write a function with defn"
 #define NO_OBJECTS "there are no host objects; use maps and defmulti"
+#define NO_PROTOCOLS "there are no protocols; use maps, defmulti and defmethod"
 #define NO_STRINGS "strings do not change; use str or str/join"
 #define NO_THREADS "there are no threads; (pmap f coll) or (pcalls f g) run side by side"
 #define NO_VARS "a name is its value here; use it as it is"
@@ -33,14 +34,15 @@ static const struct {
     {"aset", NO_ARRAYS},
     {"class", "use type"},
     {"defmacro", NO_MACROS},
-    {"defprotocol", NO_OBJECTS},
+    {"definterface", NO_PROTOCOLS},
+    {"defprotocol", NO_PROTOCOLS},
     {"deftype", NO_OBJECTS},
     {"deliver", NO_THREADS},
     {"dosync", "use atom and swap!"},
     {"double-array", NO_ARRAYS},
     {"eval", "code is not data; call a function"},
-    {"extend-protocol", NO_OBJECTS},
-    {"extend-type", NO_OBJECTS},
+    {"extend-protocol", NO_PROTOCOLS},
+    {"extend-type", NO_PROTOCOLS},
     {"file-seq", NO_FILES},
     {"future", NO_THREADS},
     {"hash", "values cannot be hashed; any value can be a key of a map"},
@@ -60,7 +62,7 @@ static const struct {
     {"reify", NO_OBJECTS},
     {"remove-watch", NO_WATCHES},
     {"resolve", NO_VARS},
-    {"satisfies?", NO_OBJECTS},
+    {"satisfies?", NO_PROTOCOLS},
     {"send", "use atom and swap!"},
     {"set!", "values do not change; use binding, let or an atom"},
     {"slurp", NO_FILES},
@@ -81,4 +83,15 @@ const char *clojure_hint_find(struct span name)
             return clojure_hints[i].advice;
     }
     return NULL;
+}
+
+bool clojure_macro_is_refused(struct span name)
+{
+    static const char *const names[] = {"definterface",    "defmacro",    "defprotocol", "deftype",
+                                        "extend-protocol", "extend-type", "proxy",       "reify"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        if (span_equal_text(name, names[i]))
+            return true;
+    }
+    return false;
 }

@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/ascii.h"
 #include "base/utf8.h"
+#include "program/compile/clojure_hints.h"
 #include "program/compile/reader.h"
 #include "value/number/float_text.h"
 #include "value/text/literal.h"
@@ -211,7 +212,7 @@ static struct form *read_symbol(struct reader *reader)
     enum special special = form->symbol->special;
     if (special == SPECIAL_DEF || special == SPECIAL_DEFN || special == SPECIAL_DEFONCE ||
         special == SPECIAL_DEFN_PRIVATE || special == SPECIAL_DEFMULTI ||
-        special == SPECIAL_DEFRECORD)
+        special == SPECIAL_DEFRECORD || clojure_macro_is_refused(name))
         reader->compilation->has_defs = true;
     return form;
 }

@@ -87,11 +87,11 @@ struct cell *argument_cell_of(struct run *run, const struct builtin *self, const
     return cell;
 }
 
-void cell_validate(struct run *run, const struct cell *cell, value content)
+void content_validate(struct run *run, value validator, value content)
 {
-    if (value_is_nil(cell->validator))
+    if (value_is_nil(validator))
         return;
-    value validator = value_retain(cell->validator);  // it may set another one
+    value_retain(validator);  // it may set another one
     bool is_valid = run_test(run, validator, content);
     value_release(run->region, validator);
     if (!is_valid)

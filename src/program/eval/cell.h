@@ -25,7 +25,7 @@ struct cell *argument_cell(struct run *run, const struct builtin *self, const va
 // A matcher or a transient of this branch; raises for any other value.
 struct cell *argument_cell_of(struct run *run, const struct builtin *self, const value *arguments,
                               enum cell_kind kind);
-// Raises unless the validator, if there is one, takes the new content.
-void cell_validate(struct run *run, const struct cell *cell, value content);
+// Raises unless the validator, which may be nil, takes the new content.
+void content_validate(struct run *run, value validator, value content);
 bool cell_is_foreign(const struct run *run, const struct cell *cell);  // made by another branch
 value cell_exchange(struct cell *cell, value content);                 // the old content

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/buffer.h"
 #include "session/worker_data.h"
+#include "value/text/json.h"
 
 enum {
     HISTORY_REGION_LIMIT =
@@ -124,4 +126,64 @@ void error_history_clear(struct error_history *history)
     if (history->region)
         region_free(history->region);
     *history = (struct error_history){0};
+}
+
+// --- in an image ---------------------------------------------------------------------------------
+
+value error_history_write(const struct error_history *history, struct region *region)
+{
+    enum { WRITTEN_MAX = 64 << 10 };
+    CLEANUP_BUFFER struct buffer json;
+    size_t first = history->count;
+    buffer_init(&json, WRITTEN_MAX);
+    while (first > 0) {
+        json_write(&json, history->records[first - 1].error, 0, NULL);
+        if (json.failed)
+            break;
+        first--;
+    }
+    value records = vector_new(region, 0);
+    for (size_t i = first; i < history->count; i++)
+        records = vector_push(region, records, value_copy(region, history->records[i].error));
+    value map = map_put_text(region, map_new(region), "last_id", value_integer(history->last_id));
+    map = map_put_text(region, map, "last_error", value_integer(history->last_error));
+    return map_put_text(region, map, "records", records);
+}
+
+// Where the error was recorded.
+static const struct import_member place_members[] = {{.name = "id", .kind = IMPORT_INTEGER},
+                                                     {.name = "evaluation", .kind = IMPORT_INTEGER},
+                                                     {.name = "time"},
+                                                     {.name = "frozen", .kind = IMPORT_BOOLEAN},
+                                                     {0}};
+
+static value read_record(struct region *region, value written)
+{
+    value error = error_history_import(region, written);
+    value place = import_object(region, written, place_members);
+    for (const struct import_member *member = place_members; member->name; member++)
+        error = map_put_text(region, error, member->name,
+                             value_copy(region, map_get(place, member->name)));
+    return error;
+}
+
+void error_history_read(struct error_history *history, value written)
+{
+    value records = map_get(written, "records");
+    size_t count = value_is_vector(records) ? vector_count(records) : 0;
+    if (history->count > 0 || count > SESSION_ERROR_HISTORY)
+        return;
+    struct region *scratch = region_new(HISTORY_REGION_LIMIT);
+    for (size_t i = 0; i < count; i++) {
+        value record = read_record(scratch, vector_at(records, i));
+        int64_t id = map_get_integer(record, "id", 0);
+        if (id <= history->last_id)
+            continue;
+        history->last_id = id - 1;
+        error_history_add(history, record);
+    }
+    region_free(scratch);
+    int64_t last_id = map_get_integer(written, "last_id", 0);
+    history->last_id = last_id > history->last_id ? last_id : history->last_id;
+    history->last_error = map_get_integer(written, "last_error", 0);
 }

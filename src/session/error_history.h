@@ -39,3 +39,9 @@ bool error_history_tests_are_full(const struct error_history *history);
 void error_history_forget_tests(struct error_history *history);
 const struct error_record *error_history_find(const struct error_history *history, int64_t id);
 void error_history_clear(struct error_history *history);  // as after a reset: numbers start again
+
+// For the image of a session: the newest records, as many as 64 KiB of JSON hold. Errors of tests are
+// those of a run, and not among them.
+value error_history_write(const struct error_history *history, struct region *region);
+// The records that were written, into a history that has none.
+void error_history_read(struct error_history *history, value written);

@@ -36,6 +36,17 @@ void keeping_load(struct session_manager *manager)
         closedir(entries);
 }
 
+// The records of errors come with the newest image, before the session is restored.
+static void read_errors(struct session *session)
+{
+    CLEANUP_FREE char *image = memory_format("%s/" IMAGE_FILE, session->store);
+    struct region *region = region_new(SIZE_MAX);
+    value description;
+    if (image_describe(region, image, &description))
+        error_history_read(&session->history, map_get(description, "errors"));
+    region_free(region);
+}
+
 void keeping_open(struct session *session)
 {
     const struct session_manager *manager = session->manager;
@@ -44,6 +55,7 @@ void keeping_open(struct session *session)
     session->store = memory_format("%s/%s", manager->store, session->name);
     journal_init(&session->journal, session->store);
     session->lineage.evaluations = journal_last_evaluation(session->store);
+    read_errors(session);
 }
 
 void keeping_close(struct session *session)
@@ -309,6 +321,7 @@ char *keeping_describe(const struct session *session, value woke)
         systems = vector_push(region, systems,
                               value_string_format(region, "%s", session->systems.names[i]));
     map = map_put_text(region, map, "systems", systems);
+    map = map_put_text(region, map, "errors", error_history_write(&session->history, region));
     CLEANUP_BUFFER struct buffer json;
     buffer_init(&json, IMAGE_HEADER_MAX);
     json_write(&json, map, 0, NULL);

@@ -1,10 +1,9 @@
-// Sessions that are kept: saved by themselves, restored after the daemon has ended or was killed,
-// hibernated when idle; and what happens when an image is bad.
+// Sessions that are kept: saved by themselves, restored after the daemon has ended or was killed; and
+// what happens when an image is bad.
 import assert from 'node:assert/strict';
 import {
   appendFileSync,
   existsSync,
-  mkdirSync,
   readFileSync,
   readdirSync,
   rmSync,
@@ -14,7 +13,7 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
-import { eventually, sleep } from './support.mjs';
+import { eventually } from './support.mjs';
 import { Machine } from './daemon_support.mjs';
 
 const SAVED = 600; // seconds, on a busy machine: a save waits for 20 times what the last one took
@@ -109,6 +108,27 @@ describe('kept sessions', { concurrency: false }, () => {
     assert.match(
       result.content[0].text,
       /snapshots before the state that was restored or forked are gone/,
+    );
+    await next.close();
+  });
+
+  it('keeps the records of errors, without their processes', async () => {
+    const client = await machine.client({ args: ['--tools', 'full'] });
+    await evaluate(client, '(error "the first")');
+    const failed = await evaluate(client, '(defun fails (x) (error "kept: ~a" x))');
+    assert.match(failed, /=> /);
+    await evaluate(client, '(fails :later)');
+    const before = await client.tool('describe-last-error', {});
+    assert.match(before, /kept: LATER[\s\S]*frozen[\s\S]*\(.*FAILS :LATER\)/);
+    assert.ok(await eventually(() => save() && isSaved(evaluations), SAVED));
+    assert.equal(machine.run(['daemon', 'stop']).status, 0);
+    await client.close();
+    const next = await machine.client({ args: ['--tools', 'full'] });
+    const restored = await next.tool('describe-last-error', {});
+    assert.equal(restored.replace(/, frozen|, not frozen/, ''), before.replace(', frozen', ''));
+    assert.match(
+      await next.tool('inspect', {}),
+      /^\[ERROR\] NOT-FROZEN\nError \d+ is not frozen any more/m,
     );
     await next.close();
   });
@@ -229,54 +249,6 @@ describe('kept sessions', { concurrency: false }, () => {
       /^\[Notice\]\nsince your last call: evaluations \d+ by test \(pid \d+\), \d+ by test \(pid \d+\)\n\n=> 4$/,
     );
     assert.equal(await first.evaluate('5'), '=> 5');
-    await Promise.all([first.close(), second.close()]);
-  });
-});
-
-describe('hibernation', { concurrency: false }, () => {
-  const machine = new Machine({ CADRE_HIBERNATE: '1' });
-  after(() => machine.stop());
-
-  it('gives up the processes of an idle session, and restores it', async () => {
-    const client = await machine.client();
-    await client.evaluate('(defvar *x* 42)');
-    const status = () => machine.run(['daemon', 'status']).stdout;
-    assert.ok(await eventually(() => /: 0 processes/.test(status()), SAVED), status());
-    const answer = await client.evaluate('*x*');
-    assert.match(answer, /restored: the state after evaluation 1/);
-    assert.match(answer, /=> 42$/);
-    await client.close();
-  });
-
-  it('keeps a session with a thread', async () => {
-    const client = await machine.client();
-    await client.evaluate('(progn (sb-thread:make-thread (lambda () (sleep 1000))) :ok)');
-    await sleep(2500);
-    assert.doesNotMatch(machine.run(['daemon', 'status']).stdout, /: 0 processes/);
-    await client.close();
-  });
-});
-
-describe('the memory budget', { concurrency: false }, () => {
-  const machine = new Machine({ CADRE_MEMORY_BUDGET: '400' });
-  const other = path.join(machine.home, 'other');
-  mkdirSync(path.join(other, '.git'), { recursive: true });
-  after(() => machine.stop());
-  const processes = (workspace) => {
-    const { stdout } = machine.run(['daemon', 'status']);
-    return Number(stdout.match(new RegExp(`^${workspace}: (\\d+) processes`, 'm'))?.[1] ?? -1);
-  };
-
-  it('is one of all workspaces: the least recently used session hibernates', async () => {
-    const [first, second] = [await machine.client(), await machine.client({ cwd: other })];
-    const fill = `(progn (defvar *x* (make-array ${200 << 20} :element-type '(unsigned-byte 8) :initial-element 1)) 1)`;
-    await first.evaluate(fill);
-    await sleep(2000);
-    assert.ok(processes(machine.workspace) > 0, 'it is within the budget alone');
-    await second.evaluate(fill);
-    assert.ok(await eventually(() => processes(machine.workspace) === 0, SAVED));
-    assert.ok(processes(other) > 0);
-    assert.match(await first.evaluate('(length *x*)'), /restored: .*\n\n=> 209715200$/);
     await Promise.all([first.close(), second.close()]);
   });
 });

@@ -31,7 +31,8 @@ void connection_free(struct connection *connection)
     daemon->needed_ms = clock_now_ms();
     connection_hang_up(connection);
     struct daemon_workspace *workspace = connection->workspace;
-    if (workspace && workspace->sessions && --workspace->clients == 0)
+    if (workspace && workspace->sessions && --workspace->clients == 0 &&
+        !connection->greeting.is_brief)
         session_save_all(workspace->sessions);
     service_release(&connection->service);
     session_service_free(connection->session);

@@ -65,6 +65,8 @@ bool greeting_write(struct buffer *line, const struct greeting_parts *parts, str
     map = put_text(region, map, "workspace", workspace.path);
     if (workspace.refused)
         map = put_text(region, map, "refused", workspace.refused);
+    if (parts->is_brief)
+        map = map_put_text(region, map, "brief", value_boolean(true));
     map = map_put_text(region, map, "environment", environment_list(region));
     map = map_put_text(region, map, "options", settings_write(region, settings));
     if (parts->listening)
@@ -114,6 +116,7 @@ static bool read_work(struct region *region, value map, struct greeting *greetin
     greeting->directory = settings_text(region, map_get(map, "cwd"));
     greeting->workspace = settings_text(region, map_get(map, "workspace"));
     greeting->refused = settings_text(region, map_get(map, "refused"));
+    greeting->is_brief = map_get_boolean(map, "brief");
     greeting->environment = read_environment(region, map_get(map, "environment"));
     if (!greeting->directory || !greeting->workspace || *greeting->workspace != '/')
         return error_set(error, ERROR_INVALID, "the greeting names no workspace");

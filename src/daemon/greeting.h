@@ -27,6 +27,7 @@ struct greeting {
     const char *directory;  // where it works
     const char *workspace;  // real path; NULL: none (CONTROL)
     const char *refused;    // the workspace is a scratch one in place of this directory; or NULL
+    bool is_brief;          // it leaves after one request, and another may follow
     char **environment;     // ends in NULL
     struct settings settings;
     value request;               // CONTROL: a map
@@ -38,7 +39,8 @@ struct greeting_parts {
     enum greeting_kind kind;
     const char *client;
     const struct settings *settings;
-    const char *root;                   // of the client; or NULL
+    const char *root;  // of the client; or NULL
+    bool is_brief;
     const struct listening *listening;  // HTTP, PAGE
 };
 

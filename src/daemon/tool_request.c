@@ -13,7 +13,7 @@ static int connect_as(const char *client, const struct settings *settings, struc
     CLEANUP_BUFFER struct buffer greeting;
     buffer_init(&greeting, GREETING_MAX);
     const struct greeting_parts parts = {
-        .kind = GREETING_MCP, .client = client, .settings = settings};
+        .kind = GREETING_MCP, .client = client, .settings = settings, .is_brief = true};
     const struct daemon_client daemon = {.program = "/proc/self/exe", .greeting = &greeting};
     if (!greeting_write(&greeting, &parts, error))
         return -1;

@@ -117,6 +117,22 @@ describe('sessions on the command line', { concurrency: false }, () => {
     await client.close();
   });
 
+  it('does not save after each call, as when the last of other clients leaves', async () => {
+    const saved = () => {
+      const [{ sessions }] = JSON.parse(machine.run(['sessions', '--json']).stdout);
+      return sessions.find(({ name }) => name === 'work').saved_evaluation;
+    };
+    evaluate('(+ 1 1)');
+    assert.equal(machine.run(['sessions', 'save', 'work']).status, 0);
+    const before = saved();
+    for (let i = 0; i < 3; i++) assert.equal(evaluate('(+ 1 2)').status, 0);
+    // The next save by itself waits for 20 times what this one took.
+    assert.equal(await eventually(() => saved() !== before, 4), false);
+    const client = await machine.client();
+    await client.close();
+    assert.ok(await eventually(() => saved() !== before, 120));
+  });
+
   it('exports the definitions as a file that plain SBCL loads', async () => {
     evaluate('(defpackage :geo (:use :cl) (:export #:area))');
     evaluate('(in-package :geo)');

@@ -90,6 +90,8 @@ static void visit_parameter(struct span name, struct span item, struct message_p
 {
     if (span_equal_text(name, "\"uri\""))
         peek->uri = item;
+    else if (span_equal_text(name, "\"requestId\""))
+        peek->request_id = item;
 }
 
 static void visit_member(struct span name, struct span item, struct message_peek *peek)

@@ -76,6 +76,8 @@ static void note_method(struct relay_state *state, const struct message_peek *pe
         keep_replay(state, uri, line);
     else if (span_equal_text(peek->method, "resources/unsubscribe"))
         drop_replay(state, uri);
+    else if (span_equal_text(peek->method, "notifications/cancelled"))
+        take(state->in_flight, &state->in_flight_count, peek->request_id);  // no answer will come
 }
 
 // --- lines that pass -----------------------------------------------------------------------------

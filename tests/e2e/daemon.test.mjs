@@ -135,6 +135,22 @@ describe('relay and daemon', { concurrency: false }, () => {
     await client.close();
   });
 
+  it('owes no answer to a request that was cancelled', async () => {
+    const client = await machine.client();
+    await client.evaluate('1');
+    const id = client.send('tools/call', {
+      name: 'evaluate-lisp',
+      arguments: { code: '(sleep 60)' },
+    });
+    const cancelled = { method: 'notifications/cancelled', params: { requestId: id } };
+    client.child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...cancelled })}\n`);
+    await client.request('ping');
+    process.kill(machine.lockFile().pid, 'SIGKILL');
+    await client.request('ping'); // this one may be lost with the daemon
+    assert.match(await client.evaluate('(+ 40 3)'), /^=> 43$/m); // an answer to `id` would fail the client
+    await client.close();
+  });
+
   it('binds a lost socket anew', async () => {
     const { socket, pid } = machine.lockFile();
     unlinkSync(socket);

@@ -20,6 +20,7 @@ process.env.CADRE_PRIVATE ??= 'true';
 export const THROUGH_DAEMON = process.env.CADRE_THROUGH === 'daemon';
 export const LONG = process.env.CADRE_LONG === '1';
 const REQUEST_TIMEOUT_MS = 120_000;
+const PATIENCE = 30; // seconds, on a busy machine
 
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -104,17 +105,19 @@ export function askStdio(requests, options = [], env = {}) {
 
 // --- daemon ------------------------------------------------------------------------------------
 
-// The places of a daemon that serves one relay.
+// The places of a daemon that serves one relay; `env` may name others.
 class OwnDaemon {
-  constructor() {
-    this.home = temporaryDirectory();
-    this.env = { XDG_STATE_HOME: this.home, XDG_RUNTIME_DIR: this.home };
+  constructor(env) {
+    const home = temporaryDirectory();
+    this.env = { XDG_STATE_HOME: home, XDG_RUNTIME_DIR: home };
+    const { HOME, XDG_STATE_HOME } = { ...process.env, ...this.env, ...env };
+    this.state = XDG_STATE_HOME || path.join(HOME, '.local/state');
   }
 
   // undefined: none has run.
   get pid() {
     try {
-      return JSON.parse(readFileSync(path.join(this.home, 'cadre/daemon.lock'), 'utf8')).pid;
+      return JSON.parse(readFileSync(path.join(this.state, 'cadre/daemon.lock'), 'utf8')).pid;
     } catch {
       return undefined;
     }
@@ -142,7 +145,7 @@ class StrictTransport {
     const [name, value] = this.marker.split('=');
     // The files of tests are not in the workspace, which is the source tree.
     const allowed = sandboxed ? [] : ['--allow-write', tmpdir()];
-    this.daemon = THROUGH_DAEMON && !args.includes('--private') ? new OwnDaemon() : undefined;
+    this.daemon = THROUGH_DAEMON && !args.includes('--private') ? new OwnDaemon(env) : undefined;
     const { CADRE_PRIVATE, ...shared } = process.env;
     const places = this.daemon ? { ...shared, ...this.daemon.env } : process.env;
     const shown = ['--results', 'structured', '--tools', 'full', '--yield', '0'];
@@ -309,7 +312,7 @@ export class Server {
     this.assertClean();
     assert.deepEqual({ status, signal }, { status: 0, signal: null }, this.transport.stderr);
     assert.ok(
-      await eventually(() => this.processes().length === 0),
+      await eventually(() => this.processes().length === 0, PATIENCE),
       `processes left behind: ${this.describeProcesses()}`,
     );
   }
@@ -319,7 +322,7 @@ export class Server {
     await this.ended;
     this.transport.daemon?.end();
     assert.ok(
-      await eventually(() => this.processes().length === 0),
+      await eventually(() => this.processes().length === 0, PATIENCE),
       `processes left behind: ${this.describeProcesses()}`,
     );
   }

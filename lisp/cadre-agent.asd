@@ -73,6 +73,7 @@
                (:file "tools/functions")
                (:file "tools/project")
                (:file "tools/libraries")
+               (:file "tools/fetching")
                (:file "editing/symbol-tokens")
                (:file "editing/rename")
                (:file "tools/references")

@@ -204,6 +204,5 @@ session; where there are no mount namespaces, permission is denied instead."
         (sb-pcl:class-not-found-error
          (undefined-name-hint (cell-error-name condition)
                               (lambda (symbol) (find-class symbol nil))))
-        (t (and (string= (symbol-name (type-of condition)) "MISSING-COMPONENT")
-                (system-search-text))))
+        (t (missing-system-hint condition)))
     (serious-condition () nil)))

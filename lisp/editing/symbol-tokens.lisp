@@ -6,6 +6,7 @@
 
 (defconstant +workspace-files+ 5000)
 (defconstant +source-depth+ 12)
+(defconstant +source-directories+ 20000)
 (defconstant +source-octets+ (* 8 1024 1024))
 
 ;;; --- files of the workspace ---------------------------------------------------------------------
@@ -19,10 +20,10 @@
 
 (defun workspace-lisp-files ()
   "Native names of the Lisp files of the workspace, without what was fetched for it."
-  (let ((files '()) (count 0))
+  (let ((files '()) (count 0) (directories 0))
     (scan-directory (workspace-directory) +source-depth+ #'lisp-file-name-p
                     (lambda (name stamp)
-                      (cond (stamp t)
+                      (cond (stamp (< (incf directories) +source-directories+))
                             ((< (incf count) +workspace-files+) (push name files)))))
     (nreverse files)))
 

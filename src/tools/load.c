@@ -139,8 +139,61 @@ static void render_system_loaded(const struct session_call *run, const struct se
     render_warnings(&result->text, reply->result);
 }
 
+// `To load app, 2 releases have to be fetched, 120 KB:`, then what, from where and how.
+static void render_plan(const struct session_call *run, const struct session_reply *reply,
+                        struct tool_result *result)
+{
+    static const char *const members[] = {"releases", "nowhere"};
+    struct buffer *text = &result->text;
+    if (session_call_render_failure(run->call, reply, result))
+        return;
+    for (size_t i = 0; i < COUNT_OF(members); i++)
+        result->structured = structured_member(mcp_call_region(run->call), result->structured,
+                                               reply->result, members[i]);
+    size_t count = map_get_count(reply->result, "releases");
+    int64_t size = 0;
+    for (size_t i = 0; i < count; i++)
+        size += map_get_integer(map_get_item(reply->result, "releases", i), "size", 0);
+    buffer_append_format(text, count ? "To load %s, " : "To load %s, nothing has to be fetched.",
+                         tool_text(run->call, "system"));
+    if (count) {
+        render_counted(text, (int64_t)count, "release");
+        buffer_append_format(text, " have to be fetched, %" PRId64 " KB:", (size + 1023) / 1024);
+    }
+    for (size_t i = 0; i < count; i++) {
+        value release = map_get_item(reply->result, "releases", i);
+        struct span url = map_get_string(release, "url");
+        buffer_append_text(text, "\n  ");
+        buffer_append_span(text, map_get_string(release, "name"));
+        buffer_append_text(text, url.length ? "  " : "");
+        buffer_append_span(text, url);
+        buffer_append_text(text, "\n    into ");
+        buffer_append_span(text, map_get_string(release, "home"));
+        buffer_append_text(text, " by ");
+        buffer_append_span(text, map_get_string(release, "command"));
+    }
+    if (map_get_count(reply->result, "nowhere")) {
+        buffer_append_text(text, "\nNobody has: ");
+        render_names(text, map_get(reply->result, "nowhere"));
+    }
+}
+
+static void plan_load(struct mcp_call *call, void *data)
+{
+    static const char *const names[] = {"system", NULL};
+    struct session_request request = {.kind = SESSION_COPY,
+                                      .create = true,
+                                      .op = "plan-fetch",
+                                      .params = session_call_parameters(call, names)};
+    session_call_submit(data, call, &request, render_plan);
+}
+
 static void handle_load_system(struct mcp_call *call, void *data)
 {
+    if (tool_flag(call, "dry-run")) {
+        plan_load(call, data);
+        return;
+    }
     static const char *const names[] = {"system", "force", "test", NULL};
     struct session_request request = {.kind = SESSION_EVALUATE,
                                       .create = true,

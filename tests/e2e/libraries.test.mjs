@@ -135,6 +135,42 @@ describe('a system is found', () => {
   });
 });
 
+describe('a system that is not installed', () => {
+  const offer = (top, dist, rows) => {
+    write(`${top}/dists/${dist}/systems.txt`, rows.map(({ system }) => system).join('\n'));
+    write(`${top}/dists/${dist}/releases.txt`, rows.map(({ release }) => release).join('\n'));
+  };
+  const row = (name, needs = '') => ({
+    system: `${name} ${name} ${name} ${needs}`,
+    release: `${name} http://dist.example/${name}.tgz 2048 md5 sha1 ${name}-1 ${name}.asd`,
+  });
+
+  test('is named with who offers it, and how the user has it fetched', async () => {
+    offer('elsewhere', 'd', [row('needed', 'deeper asdf'), row('deeper')]);
+    system('work', 'wants', 1, ':depends-on ("needed" "nobody-has")');
+    const text = await load('wants');
+    assert.match(text, /MISSING-DEPENDENCY/);
+    assert.ok(
+      text.includes('hint: needed is not installed, and a session cannot install it'),
+      text,
+    );
+    assert.ok(
+      text.includes(`sbcl --load ${home}/elsewhere/setup.lisp --eval '(ql:quickload "needed")'`),
+    );
+  });
+  test('a dry run lists all that would be fetched, from where and whereto', async () => {
+    const dry = async (name) =>
+      (await server.call('load-system', { system: name, 'dry-run': true })).text;
+    const text = await dry('wants');
+    assert.match(text, /^To load wants, 2 releases have to be fetched, 4 KB:\n {2}needed {2}http:/);
+    assert.ok(
+      text.includes(`\n  deeper  http://dist.example/deeper.tgz\n    into ${home}/elsewhere/`),
+    );
+    assert.match(text, /\nNobody has: nobody-has$/);
+    assert.equal(await dry('far'), 'To load far, nothing has to be fetched.');
+  });
+});
+
 describe('list-systems', () => {
   test('says what is loaded, from where, and what was changed since', async () => {
     system('work', 'plain', 1);

@@ -14,6 +14,11 @@
 #include "session/workspace/trust.h"
 #include "signature/signature.h"
 
+enum {
+    FILE_BYTES = 2 * SAVED_SOURCE_MAX,        // comments included
+    SIGNATURE_BYTES = 16 * SAVED_SOURCE_MAX,  // parsed
+};
+
 static const char folder[] = ".cadre/programs", ending[] = ".clj", prefix[] = "saved/";
 static const char signature_mark[] = "signature:";
 
@@ -125,7 +130,7 @@ static bool signature_is_readable(struct span text)
     struct arena arena;
     const struct signature *signature;
     struct error error;
-    arena_init(&arena, SAVED_SOURCE_MAX * 16);
+    arena_init(&arena, SIGNATURE_BYTES);
     bool ok = signature_parse(&arena, text, &signature, &error);
     arena_release(&arena);
     return ok;
@@ -456,7 +461,7 @@ bool saved_program_save(struct background *background, const char *workspace,
                               .name = memory_copy_text(text->name.data, text->name.length),
                               .done = done,
                               .data = data};
-    buffer_init(&saving->content, 2 * SAVED_SOURCE_MAX);
+    buffer_init(&saving->content, FILE_BYTES);
     write_comment(&saving->content, text->description);
     if (text->signature.length)
         buffer_append_format(&saving->content, ";; %s %.*s\n", signature_mark,

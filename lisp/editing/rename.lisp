@@ -1,4 +1,5 @@
-;;;; rename (docs/reference/evaluator.md 8): another name for a symbol in all files of the workspace.
+;;;; rename (docs/reference/evaluator.md 8): another name for a symbol in all files of the
+;;;; workspace.
 ;;;;
 ;;;; What counts is which symbol the reader would find, so other symbols of the same name stay, and
 ;;;; so do strings and comments. The request is performed in a throw-away copy of the session: the

@@ -98,8 +98,8 @@ a :SYMBOL, which may be a number, an :UNINTERNED one, or a :STRING."
       (nth-value 1 (split-name token))))
 
 (defun map-clause-names (function string clause)
-  "Call FUNCTION as MAP-TOKENS does for the names of symbols in the CLAUSE of a DEFPACKAGE; CLAUSE is
-its start and end."
+  "Call FUNCTION as MAP-TOKENS does for the names of symbols in the CLAUSE of a DEFPACKAGE; CLAUSE
+is its start and end."
   (let* ((parts (and (char= (schar string (car clause)) #\() (element-places string (car clause))))
          (head (and parts (plain-name (subseq string (car (first parts)) (cdr (first parts))))))
          (names (cond ((member head '("EXPORT" "SHADOW" "INTERN" "UNEXPORT") :test #'equal)

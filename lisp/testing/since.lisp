@@ -1,11 +1,11 @@
-;;;; Which tests a run since the last one needs: those that failed or are new, and those that depend on
-;;;; a definition that has changed (docs/workbench.md).
+;;;; Which tests a run since the last one needs: those that failed or are new, and those that depend
+;;;; on a definition that has changed (docs/workbench.md).
 ;;;;
-;;;; Each run ends with a record: the tests, those that failed, and a hash of every top-level form of
-;;;; the files. The forms that differ later name the symbols that changed; a form that mentions one of
-;;;; those changes what it defines, and so on. What mentions a symbol is taken from the files, so macros,
-;;;; variables and classes count as functions do; the image adds what a form defines without naming it,
-;;;; such as the accessors of a structure. In doubt a test is run.
+;;;; Each run ends with a record: the tests, those that failed, and a hash of every top-level form
+;;;; of the files. The forms that differ later name the symbols that changed; a form that mentions
+;;;; one of those changes what it defines, and so on. What mentions a symbol is taken from the
+;;;; files, so macros, variables and classes count as functions do; the image adds what a form
+;;;; defines without naming it, such as the accessors of a structure. In doubt a test is run.
 
 (in-package "CADRE-AGENT")
 
@@ -112,7 +112,7 @@ user's own: those of NAMES and of all systems of the workspace that are loaded."
                   string (car place) (cdr place)))
     symbols))
 
-(defvar *function-places* nil)          ; file to (line . symbol) of functions, while tests are chosen
+(defvar *function-places* nil)          ; file to (line . symbol) of functions, during a choice
 
 (defun function-places (packages)
   "Hash table of the lines where functions begin that PACKAGES name, by file."
@@ -136,8 +136,8 @@ user's own: those of NAMES and of all systems of the workspace that are loaded."
           when (<= first line last) collect symbol)))
 
 (defun defining-symbols (path string form)
-  "Symbols that FORM of the file PATH gives a meaning; of one that is not known to define just a name,
-all that it mentions, and the functions that came from it."
+  "Symbols that FORM of the file PATH gives a meaning; of one that is not known to define just a
+name, all that it mentions, and the functions that came from it."
   (if (plain-definition-p form)
       (name-symbols string form)
       (append (functions-from-form path string form) (form-symbols string form))))
@@ -202,7 +202,8 @@ form in CHANGED is the new version of."
   (defining-symbols (file-form-path each) (file-form-string each) (file-form-form each)))
 
 (defun spread (forms symbols)
-  "Mark those of FORMS as affected that mention one of SYMBOLS, or a symbol that such a form defines."
+  "Mark those of FORMS as affected that mention one of SYMBOLS, or a symbol that such a form
+defines."
   (let ((affected (make-hash-table :test #'eq)) (grown t))
     (dolist (symbol symbols) (setf (gethash symbol affected) t))
     (loop while grown
@@ -237,8 +238,8 @@ form in CHANGED is the new version of."
     (string-upcase (if colons (subseq name (+ colons 2)) name))))
 
 (defun forms-of-test (test forms)
-  "Those of FORMS that define TEST; where none has its name, those of its package of which one may be a
-macro that makes it."
+  "Those of FORMS that define TEST; where none has its name, those of its package of which one may
+be a macro that makes it."
   (let ((name (plain-test-name test)))
     (flet ((named-p (each)
              (let ((own (test-form-name (file-form-form each))))
@@ -272,8 +273,8 @@ macro that makes it."
           (t (tests-since record tests files)))))
 
 (defun tests-since (record tests files)
-  "Those of TESTS that have to run again, as RECORD, of the last run, and FILES have it; and a sentence
-about it."
+  "Those of TESTS that have to run again, as RECORD, of the last run, and FILES have it; and a
+sentence about it."
   (let* ((*test-names* (make-hash-table :test #'equal))
          (forms (all-file-forms files))
          (*function-places*
@@ -300,8 +301,8 @@ about it."
                                          (count-if #'failed-p chosen) changed)))))))
 
 (defun since-sentence (total chosen failed changed)
-  "How many of TOTAL tests a run since the last one has CHOSEN, of which so many have FAILED, and why:
-the forms CHANGED."
+  "How many of TOTAL tests a run since the last one has CHOSEN, of which so many have FAILED, and
+why: the forms CHANGED."
   (format nil "Since the last run: ~D of ~A chosen, ~D that failed; changed: ~
                ~:[nothing~;~:*~{~A~^, ~}~]."
           chosen (plural total "test") failed

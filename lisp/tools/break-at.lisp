@@ -1,9 +1,9 @@
-;;;; break-at: an evaluation that freezes where a function is called, or before a form is evaluated, as
-;;;; it would at an error; CONTINUE goes on to the next time.
+;;;; break-at: an evaluation that freezes where a function is called, or before a form is evaluated,
+;;;; as it would at an error; CONTINUE goes on to the next time.
 ;;;;
 ;;;; A function is encapsulated for the evaluation; for a form in it, it is compiled from its source
-;;;; with a BREAK before the form, and is the old one again afterwards. In the post-mortem it is as it
-;;;; was when the evaluation froze.
+;;;; with a BREAK before the form, and is the old one again afterwards. In the post-mortem it is as
+;;;; it was when the evaluation froze.
 
 (in-package "CADRE-AGENT")
 
@@ -12,8 +12,8 @@
   `(progn (break "Break at ~A" ',(one-line (printed form :limit 200))) ,form))
 
 (defun with-breaks (tree form)
-  "TREE with a BREAK before each part that is like FORM, and how many there are. What is quoted is no
-code."
+  "TREE with a BREAK before each part that is like FORM, and how many there are. What is quoted is
+no code."
   (let ((count 0))
     (labels ((walk (part)
                (cond ((equal part form) (incf count) (break-before part))

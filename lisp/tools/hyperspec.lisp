@@ -16,7 +16,8 @@
       (find-if (lambda (home) (file-status (text home "Data/Map_Sym.txt"))) *hyperspec-homes*)))
 
 (defun hyperspec-file (home symbol)
-  "The page about SYMBOL in HOME; its table has the names of symbols and pages on lines of their own."
+  "The page about SYMBOL in HOME; its table has the names of symbols and pages on lines of their
+own."
   (loop for (name page) on (file-lines (text home "Data/Map_Sym.txt")) by #'cddr
         when (and page (string-equal (string-trim '(#\Return) name) (symbol-name symbol)))
           return (text home "Data/" (string-trim '(#\Return) page))))

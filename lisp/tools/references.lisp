@@ -10,7 +10,7 @@
 
 ;;; --- files, each read once ----------------------------------------------------------------------
 
-(defvar *read-files* nil)               ; native name to (string . forms), while a request is answered
+(defvar *read-files* nil)               ; native name to (string . forms), during a request
 
 (defun read-forms-of (path)
   "Text and forms of the file PATH; NIL when it cannot be read."
@@ -41,8 +41,8 @@
        (string= name (defined-name (second (text-form-words form))))))
 
 (defun form-near (forms name line)
-  "That of FORMS which defines NAME nearest to LINE, since a file may have changed; else the one that
-LINE is in, such as a structure for its accessors."
+  "That of FORMS which defines NAME nearest to LINE, since a file may have changed; else the one
+that LINE is in, such as a structure for its accessors."
   (let ((named (remove-if-not (lambda (form) (form-defines-p form name)) forms)))
     (cond (named (first (sort (copy-list named) #'<
                               :key (lambda (form) (abs (- (text-form-line form) (or line 1)))))))
@@ -110,8 +110,8 @@ LINE is in, such as a structure for its accessors."
           "loaded" (json-boolean loaded)))
 
 (defun source-definition (source find)
-  "The definition at SOURCE as an object, or NIL when nothing is known of it. FIND gives its form, of
-forms and the line where it was; or NIL."
+  "The definition at SOURCE as an object, or NIL when nothing is known of it. FIND gives its form,
+of forms and the line where it was; or NIL."
   (let* ((path (source-file source))
          (evaluation (getf (sb-introspect:definition-source-plist source) :cadre-evaluation))
          (pathname (sb-introspect:definition-source-pathname source)))
@@ -175,8 +175,8 @@ forms and the line where it was; or NIL."
        (string-trim " " (subseq string 6 (1- (length string))))))
 
 (defun names-meant (request string)
-  "The symbols or lists (SETF symbol) that STRING may mean: that of its package; without a prefix also
-those of other packages, if that is not defined."
+  "The symbols or lists (SETF symbol) that STRING may mean: that of its package; without a prefix
+also those of other packages, if that is not defined."
   (let* ((inner (setf-name-text string))
          (text (or inner string))
          (symbol (ignore-errors (named-symbol request text)))

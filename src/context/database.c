@@ -420,12 +420,18 @@ bool database_number(struct database *database, sqlite3_stmt *statement, int64_t
 
 bool database_begin(struct database *database, enum statement which, struct context_error *error)
 {
-    return database_open(database, error) && database_run_simple(database, which, error);
+    if (!database_open(database, error) || !database_run_simple(database, which, error))
+        return false;
+    if (which == STATEMENT_BEGIN)
+        changes_begin(database);
+    return true;
 }
 
 bool database_end(struct database *database, bool good, struct context_error *error)
 {
-    if (good && database_run_simple(database, STATEMENT_COMMIT, error))
+    bool is_committed = good && database_run_simple(database, STATEMENT_COMMIT, error);
+    changes_end(database, is_committed);
+    if (is_committed)
         return true;
     // Some failures (a full disk) roll back by themselves.
     struct context_error ignored;

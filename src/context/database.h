@@ -3,6 +3,7 @@
 
 #include <sqlite3.h>
 
+#include "base/ledger.h"
 #include "context/store.h"
 
 enum statement {
@@ -37,6 +38,8 @@ struct database {
     int64_t data_version;             // as last polled; 0 = never, -1 = that of a file that is gone
     void (*log_is_long)(void *data);  // NULL: SQLite moves its log into the file by itself
     void *log_data;
+    const struct ledger *ledger;      // NULL: nobody is told of changes
+    struct sqlite3_session *changes;  // of the transaction, for the ledger
 };
 
 void database_init(struct database *database, const char *path);
@@ -58,6 +61,13 @@ bool database_fail(struct database *database, int result, struct context_error *
 // NULL: error is filled.
 sqlite3_stmt *database_statement(struct database *database, enum statement which,
                                  struct context_error *error);
+// --- changes.c: what transactions change ---------------------------------------------------------
+
+void changes_begin(struct database *database);
+void changes_end(struct database *database, bool is_committed);
+
+// --- database.c: statements ----------------------------------------------------------------------
+
 // Runs a statement that gives no row.
 bool database_run(struct database *database, sqlite3_stmt *statement, struct context_error *error);
 bool database_run_simple(struct database *database, enum statement which,

@@ -32,6 +32,17 @@ struct context_store;
 // nothing. Touches no file.
 struct context_store *context_store_new(const char *path);
 void context_store_free(struct context_store *store);
+// --- changes.c: for a copy elsewhere -------------------------------------------------------------
+
+struct ledger;
+// Is told each change, after it is in the file and before the function that makes it returns.
+void context_store_set_ledger(struct context_store *store, const struct ledger *ledger);
+// Makes a change that the ledger of another store was told, in the same order.
+bool context_store_apply(struct context_store *store, struct span changes,
+                         struct context_error *error);
+
+// --- store.c -------------------------------------------------------------------------------------
+
 const char *context_store_path(const struct context_store *store);
 // How long to wait for the lock of another writer; 0: fail with store-busy at once.
 void context_store_set_wait(struct context_store *store, int64_t milliseconds);

@@ -78,6 +78,7 @@ struct workspace_request {
     const char *refused;    // it is a scratch one in place of this directory; or NULL
     const struct settings *settings;
     bool joins;  // one that is open is taken as it is, whatever the settings
+    const struct ledger *ledger;  // of the sessions; NULL: none
 };
 
 // The workspace, opened when it is new. NULL with a message.
@@ -85,6 +86,8 @@ struct daemon_workspace *workspaces_obtain(struct daemon *daemon,
                                            const struct workspace_request *request,
                                            struct error *error);
 // All their processes; before the services of the clients end.
+// Ends its sessions and forgets it; nobody uses it any more.
+void workspaces_close(struct daemon *daemon, struct daemon_workspace *workspace);
 void workspaces_end_sessions(struct daemon *daemon);
 void workspaces_release(struct daemon *daemon);
 bool workspaces_have_processes(const struct daemon *daemon);

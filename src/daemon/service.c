@@ -25,6 +25,7 @@ bool service_open(struct service *service, const struct service_setup *setup, st
 {
     *service = (struct service){.mcp = new_server(setup),
                                 .contexts = context_store_new(setup->context_db)};
+    context_store_set_ledger(service->contexts, setup->ledger);
     service->tools = (struct tools){
         .base = setup->base,
         .server = service->mcp,
@@ -35,6 +36,7 @@ bool service_open(struct service *service, const struct service_setup *setup, st
         .selection = setup->selection,
         .auto_context = setup->auto_context,
         .yield = setup->yield,
+        .ledger = setup->ledger,
         .memories = setup->memories,
         .outputs = setup->outputs,
         .client = setup->client,

@@ -16,6 +16,7 @@ struct service_setup {
     const struct toolbox *toolbox;
     const char *context_db;        // NULL: the usual place
     struct output_store *outputs;  // of the sessions; NULL: the service has its own
+    const struct ledger *ledger;   // is told what is kept; NULL: nobody
     const char *memories;          // directory of named memories, or NULL
     const char *selection;
     const char *auto_context;

@@ -48,6 +48,7 @@ static bool start_sessions(struct daemon *daemon, struct daemon_workspace *works
     settings->sessions.store = keep_text(workspace->region, workspace->store);
     settings->sessions.hibernate_s = daemon->options.hibernate_s;
     settings->sessions.no_journal = daemon->options.no_journal;
+    settings->sessions.ledger = request->ledger;
     sandbox->refused = keep_text(workspace->region, request->refused);
     int failed = session_manager_new(daemon->base, &settings->sessions, &workspace->sessions);
     if (failed < 0)
@@ -116,6 +117,12 @@ struct daemon_workspace *workspaces_obtain(struct daemon *daemon,
         "or end them with cadre daemon stop.",
         workspace->path, workspace->fixed, fixed);
     return NULL;
+}
+
+void workspaces_close(struct daemon *daemon, struct daemon_workspace *workspace)
+{
+    TAILQ_REMOVE(&daemon->workspaces, workspace, link);
+    free_workspace(workspace);
 }
 
 void workspaces_end_sessions(struct daemon *daemon)

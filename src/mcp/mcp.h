@@ -346,12 +346,16 @@ struct mcp_http_options {
     const char *const *allow_hosts;     // NULL-terminated list, or NULL
     const char *const *allow_origins;   // NULL-terminated list, or NULL
     const struct mcp_http_page *pages;  // NULL: none
+    // Who answers the requests that were let in (http/http_carry.h); outlives the transport. NULL: the
+    // servers of the clients.
+    const struct mcp_http_router *router;
     size_t max_connections;             // 0 = 256, or a quarter of the descriptors
     size_t max_sessions;                // 0 = 256
     unsigned session_idle_s;            // 0 = 1800
 };
 
 struct mcp_http;
+struct mcp_http_router;
 // False with a message for the user: bad address, port in use, token missing or too short.
 bool mcp_http_start(struct mcp_server *server, const struct mcp_http_options *options,
                     mcp_end_fn *on_end, void *data, struct mcp_http **ret_http,

@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/ledger.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/utf8.h"
@@ -54,6 +55,8 @@ void keeping_open(struct session *session)
         return;
     session->store = memory_format("%s/%s", manager->store, session->name);
     journal_init(&session->journal, session->store);
+    session->journal.ledger = manager->config.ledger;
+    session->journal.session = session->name;
     session->lineage.evaluations = journal_last_evaluation(session->store);
     read_errors(session);
 }
@@ -67,8 +70,16 @@ void keeping_close(struct session *session)
     session->store = NULL;
 }
 
+static void tell(const struct session *session, enum ledger_event event, const char *text)
+{
+    const struct ledger *ledger = session->manager->config.ledger;
+    if (ledger && session->store)
+        ledger->session(ledger->data, session->name, event, span_from(text));
+}
+
 void keeping_remove(const struct session *session)
 {
+    tell(session, LEDGER_REMOVED, "");
     static const char *const names[] = {IMAGE_FILE,   IMAGE_PREVIOUS,  "image.new",
                                         "image.json", "journal.jsonl", "journal.1.jsonl"};
     for (size_t i = 0; session->store && i < COUNT_OF(names); i++) {
@@ -87,6 +98,7 @@ void keeping_drop_images(struct session *session)
         unlink(path);
     }
     session->saving.saved = -1;
+    tell(session, LEDGER_UNSAVED, "");
 }
 
 // --- the journal ---------------------------------------------------------------------------------
@@ -197,7 +209,10 @@ void keeping_became(struct session *session, const struct session *from, const s
         adopt_definitions(session, from, job);
         return;
     }
+    CLEANUP_FREE char *origin =
+        memory_format("{\"from\":\"%s\",\"last\":%" PRId64 "}", from->name, job->fork_number);
     told_once(session, journal_begin_as_copy(&session->journal, from->store, job->fork_number));
+    tell(session, LEDGER_FORKED, origin);
     keeping_moved(session, "forked");
 }
 
@@ -345,6 +360,8 @@ static void rest(struct session *session)
 
 void keeping_on_saved(struct session *session)
 {
+    if (!session->saving.has_failed)
+        tell(session, LEDGER_SAVED, session->store);
     if (session->wants_rest && can_rest(session))
         rest(session);
 }

@@ -34,6 +34,8 @@ enum {
     DEFAULT_PROCESSES = 8192
 };
 
+static size_t manager_count;  // of this process
+
 // --- life ----------------------------------------------------------------------------------------
 
 static void on_refused(evutil_socket_t fd, short what, void *data)
@@ -135,6 +137,7 @@ int session_manager_new(struct event_base *base, const struct session_config *co
         return -errno;
     descriptor_limit_raise();
     struct session_manager *manager = memory_alloc_zero(sizeof(*manager));
+    manager_count++;
     manager->base = base;
     manager->shapes = region_new(SIZE_MAX);
     copy_config(manager, config);
@@ -209,6 +212,7 @@ void session_manager_free(struct session_manager *manager)
 {
     if (!manager)
         return;
+    bool is_last = --manager_count == 0;
     int64_t until = clock_now_ms() + FREE_WAIT_MS;
     manager->reach.ending = true;
     struct session *lists[] = {manager->sessions, manager->closing};
@@ -224,8 +228,10 @@ void session_manager_free(struct session_manager *manager)
         manager->refused = job->next;
         job_free(manager, job);
     }
-    // Also what no session can be named for; again until all have ended and are reaped.
-    while (manager->guardian && offspring_kill_descendants() > 0 && clock_now_ms() < until)
+    // Also what no session can be named for; again until all have ended and are reaped. Another manager
+    // may have some of it.
+    while (is_last && manager->guardian && offspring_kill_descendants() > 0 &&
+           clock_now_ms() < until)
         usleep(1000);
     project_build_release(manager);
     guardian_free(manager->guardian);

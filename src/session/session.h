@@ -89,6 +89,8 @@ struct session_sandbox {
     bool allow_unix_sockets;
 };
 
+struct ledger;
+
 struct session_config {
     const char *sbcl;  // NULL: the one beside the program, else "sbcl" from PATH
     const char *core;  // NULL: build directory, installed directory, cache (session_core_*)
@@ -106,7 +108,8 @@ struct session_config {
     const char *store;    // directory where sessions are kept; NULL: they are not
     int64_t hibernate_s;  // idle so long, a kept session gives up its processes
     bool no_journal;
-    bool is_brief;  // it ends with the command: no core of the project is made
+    const struct ledger *ledger;  // is told what is kept; outlives the manager. NULL: nobody
+    bool is_brief;                // it ends with the command: no core of the project is made
 };
 
 // Copies what `config` points to. 0 or negative errno. Makes the process a child subreaper.

@@ -34,6 +34,7 @@ struct asked_trust {
 };
 
 struct background;
+struct ledger;
 struct context_queue;
 struct context_tools;
 struct output_store;
@@ -52,6 +53,7 @@ struct tools {
     const struct tools_observer *observer;  // NULL: nobody looks
     int64_t yield;                          // seconds until a call is answered early, 0 = never
     const char *auto_context;               // mode; NULL: as the store's setting says
+    const struct ledger *ledger;            // is told of named memories; NULL: nobody
     const char *memories;                   // directory of named memories; NULL: there is none
     struct session_client client;           // who calls
     bool client_left;                       // nobody reads the answers any more

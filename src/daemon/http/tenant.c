@@ -107,7 +107,8 @@ static int share_sessions(struct tenant *tenant, const struct tenant_setup *setu
                                         .directory = sandbox->directory,
                                         .refused = sandbox->refused,
                                         .settings = setup->settings,
-                                        .joins = setup->joins};
+                                        .joins = setup->joins,
+                                        .ledger = setup->ledger};
     if (tenant->workspace) {
         request.path = request.directory = tenant->workspace;
         request.refused = NULL;
@@ -154,6 +155,7 @@ int tenant_open(struct tenant *tenant, const struct tenant_setup *setup,
         .programs = setup->programs,
         .toolbox = setup->toolbox,
         .context_db = tenant->context_db,
+        .ledger = setup->ledger,
         .memories = tenant->memories,
         .outputs = tenant->shared ? tenant->shared->outputs : NULL,
         .selection = settings->selection,

@@ -18,6 +18,7 @@ struct tenant_setup {
     bool has_inspector;
     struct session_client client;  // with the daemon
     bool joins;  // workspaces that are open are taken as they are, whatever the settings
+    const struct ledger *ledger;   // is told what is kept; NULL: nobody
 };
 
 struct daemon_workspace;

@@ -26,6 +26,8 @@ static void send_metrics(struct mcp_http *http, struct http_reply *reply)
     CLEANUP_BUFFER struct buffer text;
     buffer_init(&text, MCP_OUTPUT_LIMIT);
     metrics_write(reply->client->server->metrics, &text);
+    if (http->router)
+        http->router->measure(http->router->data, &text);
     struct span body = buffer_span(&text);
     http_reply_send(reply, 200, "text/plain; version=0.0.4; charset=utf-8", &body, 1);
 }
@@ -41,7 +43,7 @@ static void handle_delete(struct http_reply *reply)
         http_reply_refuse(
             reply, &(struct refusal){.status = 404, .message = "Unknown or expired session"});
     } else {
-        http_session_free(session);
+        http_session_end(session);
         http_reply_send(reply, 204, NULL, NULL, 0);
     }
 }
@@ -88,6 +90,8 @@ void http_handle_request(struct mcp_http *http, struct http_reply *reply)
     } else if (http->ending || is_over_limit(http, reply->client)) {
         const char *reason = http->ending ? "The server is stopping" : "Too many connections";
         http_reply_refuse(reply, &(struct refusal){503, reason, "Retry-After", "1"});
+    } else if (http->router) {
+        http->router->route(http->router->data, reply);
     } else if (request->method == HTTP_DELETE) {
         handle_delete(reply);
     } else if (strcmp(request->path, "/events") == 0) {
@@ -156,7 +160,8 @@ void http_shutdown(struct transport *transport, unsigned grace_ms)
         http->deadline_ms = deadline;
     if (!http->ending) {
         http->ending = true;
-        evconnlistener_disable(http->listener);
+        if (http->listener)
+            evconnlistener_disable(http->listener);
         struct http_session *session;
         TAILQ_FOREACH (session, &http->sessions, link)
             if (session->get_stream && session->get_stream->reply) {
@@ -186,6 +191,9 @@ void mcp_http_free(struct mcp_http *http)
         evconnlistener_free(http->listener);
     if (http->sweep_timer)
         event_free(http->sweep_timer);
+    for (size_t i = 0; i < SESSIONS_ENDED; i++)
+        memory_free(http->ended_sessions[i]);
+    memory_free(http->session_label);
     for (char **host = http->allow_hosts; *host; host++)
         memory_free(*host);
     for (char **origin = http->allow_origins; *origin; origin++)
@@ -375,6 +383,25 @@ static struct mcp_http *http_new(struct mcp_server *server, const struct mcp_htt
     TAILQ_INIT(&http->sessions);
     TAILQ_INIT(&http->feed_readers);
     http->pages = options->pages;
+    http->router = options->router;
+    return http;
+}
+
+static void start_sweep(struct mcp_http *http, mcp_end_fn *on_end, void *data)
+{
+    http->on_end = on_end;
+    http->on_end_data = data;
+    http->sweep_timer = event_new(http->server->base, -1, EV_PERSIST, on_sweep_timer, http);
+    CHECK(http->sweep_timer);
+    event_add(http->sweep_timer, &(struct timeval){.tv_sec = 1});
+}
+
+struct mcp_http *http_start_detached(struct mcp_server *server, mcp_end_fn *on_end, void *data)
+{
+    const struct mcp_http_options none = {0};
+    struct mcp_http *http = http_new(server, &none, NULL);
+    start_sweep(http, on_end, data);
+    add_metrics(http);
     return http;
 }
 
@@ -386,11 +413,7 @@ bool mcp_http_start(struct mcp_server *server, const struct mcp_http_options *op
         return false;
     signal(SIGPIPE, SIG_IGN);
     struct mcp_http *http = http_new(server, options, address);
-    http->on_end = on_end;
-    http->on_end_data = data;
-    http->sweep_timer = event_new(server->base, -1, EV_PERSIST, on_sweep_timer, http);
-    CHECK(http->sweep_timer);
-    event_add(http->sweep_timer, &(struct timeval){.tv_sec = 1});
+    start_sweep(http, on_end, data);
     add_metrics(http);
     bool listens = options->socket_path ? http_socket_bind(http, options->socket_path, error)
                                         : bind_address(http, options->port, error);

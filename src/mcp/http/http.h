@@ -10,6 +10,7 @@
 #include <event2/bufferevent.h>
 #include <event2/listener.h>
 
+#include "mcp/http/http_carry.h"
 #include "mcp/http/http_parser.h"
 #include "mcp/mcp_internal.h"
 
@@ -27,7 +28,10 @@ enum {
     SSE_AFTER_MS = 5000,
     SSE_KEEP_ALIVE_S = 15,
     SSE_RETRY_MS = 1000,
-    SESSION_ID_SIZE = 33,
+    SESSION_ID_SIZE = 320,
+    SESSION_RANDOM_BYTES = 16,
+    SESSION_KEY_BYTES = 32,
+    SESSIONS_ENDED = 64,  // whose signed ids are remembered, so that they stay ended
     SESSION_IDLE_S = 1800,
     SESSIONS = 256,
     WORKSPACES = 64,   // that clients name, beside their usual ones
@@ -63,9 +67,14 @@ struct mcp_http {
     size_t client_count, holder_count, client_limit;
     mcp_http_workspace_fn *open_workspace;
     void *open_data;
-    struct evconnlistener *listener;
-    char *address;      // NULL: a Unix socket
-    char *socket_path;  // NULL: TCP
+    const struct mcp_http_router *router;          // who answers instead; NULL: this process
+    unsigned char session_key[SESSION_KEY_BYTES];  // with a label
+    char *session_label;                           // NULL: ids are not signed
+    char *ended_sessions[SESSIONS_ENDED];
+    size_t ended_count;               // ever
+    struct evconnlistener *listener;  // NULL: requests are carried to it
+    char *address;                    // NULL: a Unix socket
+    char *socket_path;                // NULL: TCP
     char *url;
     char **allow_hosts;
     char **allow_origins;
@@ -91,6 +100,8 @@ struct mcp_http {
 
 // A request that was let in and read to its end.
 void http_handle_request(struct mcp_http *http, struct http_reply *reply);
+// Without a listener.
+struct mcp_http *http_start_detached(struct mcp_server *server, mcp_end_fn *on_end, void *data);
 // Finishes the transport, from the event loop, when it is ending and has nothing left to write.
 void http_check_end(struct mcp_http *http);
 
@@ -154,17 +165,24 @@ struct http_reply {
     TAILQ_ENTRY(http_reply) link;
     struct mcp_http *http;
     struct http_request *request;        // owned
-    struct http_connection *connection;  // NULL: the client closed it
+    struct http_connection *connection;  // NULL: the client closed it, or:
+    struct mcp_http_carrier *carrier;    // the answer goes there
+    uint64_t flow;
     struct http_client *client;
     struct buffer headers;  // more headers of the answer
     bool streaming;
     void (*on_gone)(struct http_reply *reply);  // never called from http_reply_*()
+    void (*on_carried_gone)(void *data);
     void *owner;
     struct event *keep_alive;
 };
 
 struct http_reply *http_reply_open(struct http_connection *connection,
                                    struct http_request *request);
+struct http_reply *http_reply_open_carried(struct mcp_http *http, struct http_request *request,
+                                           struct mcp_http_carrier *carrier);
+// Nobody waits for the answer any more.
+bool http_reply_is_lost(const struct http_reply *reply);
 void http_reply_lose_connection(struct http_reply *reply);
 void http_reply_add_header(struct http_reply *reply, const char *name, const char *text);
 // Writes the whole answer of a request that is not read any further.
@@ -178,6 +196,7 @@ void http_reply_stream(struct http_reply *reply);  // starts the SSE answer
 // id may be NULL; retry_ms 0 = none. An empty message makes an event without content.
 void http_reply_event(struct http_reply *reply, const char *id, unsigned retry_ms,
                       struct span message);
+void http_reply_write(struct http_reply *reply, struct span event);  // one that is made already
 
 // --- http_session.c: sessions of the 2024 protocol and their streams -----------------------------
 
@@ -219,11 +238,24 @@ struct http_session {
 
 struct http_session *http_session_new(struct http_client *client);  // NULL: too many
 void http_session_free(struct http_session *session);
+// The client has ended it.
+void http_session_end(struct http_session *session);
+// Initialize has succeeded: the session gets the id that is signed.
+void http_session_sign(struct http_session *session);
 struct http_session *http_session_find(struct http_client *client,
                                        const struct http_request *request, bool *ret_given);
 void http_session_sweep(struct mcp_http *http);
 void http_session_handle_get(struct http_session *session, struct http_reply *reply,
                              const char *last_event_id);
+
+// --- http_session_id.c: signed ids ---------------------------------------------------------------
+
+// The session is initialized.
+void session_id_write(const struct http_session *session, char id[SESSION_ID_SIZE]);
+// What an id says of a session. False: it is not signed, or of another workspace.
+bool session_id_read(const struct mcp_http *http, const char *id, struct peer *peer);
+
+// --- http_session.c: streams ---------------------------------------------------------------------
 
 struct stream *stream_new(struct http_session *session, struct http_reply *reply,
                           unsigned retry_ms);

@@ -81,8 +81,8 @@ bool http_client_choose(struct http_client *holder, const struct http_request *r
     const char *given = http_request_field(request, "Cadre-Workspace", &count);
     if (count > 1)
         return refuse(refusal, 400, "Bad request: more than one Cadre-Workspace");
-    if (!given) {
-        *ret_client = client_of_session(holder, request);
+    if (!given || holder->http->router) {
+        *ret_client = holder->http->router ? holder : client_of_session(holder, request);
         return true;
     }
     char path[PATH_MAX];

@@ -293,6 +293,6 @@ void http_connection_sweep(struct mcp_http *http)
         if (takes_too_long(connection, now))
             http_connection_free(connection);
     }
-    if (http->connection_count < http->max_connections * 2 && !http->ending)
+    if (http->listener && http->connection_count < http->max_connections * 2 && !http->ending)
         evconnlistener_enable(http->listener);
 }

@@ -54,8 +54,10 @@ static void send_json(struct http_exchange *post, const struct span *messages, s
                       int status)
 {
     struct http_reply *reply = post->reply;
-    if (post->opens_session && post->session && post->session->peer.initialized)
+    if (post->opens_session && post->session && post->session->peer.initialized) {
+        http_session_sign(post->session);
         http_reply_add_header(reply, "Mcp-Session-Id", post->session->id);
+    }
     if (!post->base.is_batch) {
         http_reply_send(reply, status, "application/json", messages, count);
         return;
@@ -87,7 +89,7 @@ static void post_write(struct exchange *exchange, const struct span *messages, s
             stream_finish(post->stream);
         else
             http_reply_end(reply);
-    } else if (reply && !reply->connection) {
+    } else if (reply && http_reply_is_lost(reply)) {
         http_reply_end(reply);
     } else if (reply) {
         send_json(post, messages, count, status);
@@ -194,7 +196,7 @@ static struct http_exchange *post_open(struct mcp_http *http, struct http_reply 
     exchange_init(&post->base, &post_ops);
     post->http = http;
     post->client = reply->client;
-    post->base.flow = reply->connection->flow;
+    post->base.flow = reply->flow;
     post->reply = reply;
     reply->owner = post;
     reply->on_gone = on_post_gone;

@@ -26,14 +26,35 @@ struct http_reply *http_reply_open(struct http_connection *connection, struct ht
     reply->request = request;
     reply->connection = connection;
     reply->client = connection->client;
+    reply->flow = connection->flow;
     buffer_init(&reply->headers, REPLY_HEADERS_MAX);
     TAILQ_INSERT_TAIL(&reply->http->replies, reply, link);
     return reply;
 }
 
+struct http_reply *http_reply_open_carried(struct mcp_http *http, struct http_request *request,
+                                           struct mcp_http_carrier *carrier)
+{
+    struct http_reply *reply = memory_alloc_zero(sizeof(*reply));
+    reply->http = http;
+    reply->request = request;
+    reply->carrier = carrier;
+    reply->client = &http->clients[0];
+    reply->flow = ++http->last_flow;
+    buffer_init(&reply->headers, REPLY_HEADERS_MAX);
+    TAILQ_INSERT_TAIL(&http->replies, reply, link);
+    return reply;
+}
+
+bool http_reply_is_lost(const struct http_reply *reply)
+{
+    return !reply->connection && !reply->carrier;
+}
+
 void http_reply_lose_connection(struct http_reply *reply)
 {
     reply->connection = NULL;
+    reply->carrier = NULL;
     if (reply->on_gone)
         reply->on_gone(reply);
 }
@@ -139,12 +160,33 @@ static void finish(struct http_reply *reply)
     http_check_end(http);
 }
 
+// The carrier is not used again.
+static struct mcp_http_carrier *take_carrier(struct http_reply *reply)
+{
+    struct mcp_http_carrier *carrier = reply->carrier;
+    reply->carrier = NULL;
+    carrier->reply = NULL;
+    return carrier;
+}
+
+static void carry_whole(struct http_reply *reply, int status, const char *content_type,
+                        const struct span *parts, size_t count)
+{
+    struct mcp_http_carrier *carrier = take_carrier(reply);
+    carrier->send(carrier, status, buffer_span(&reply->headers), content_type, parts, count);
+    finish(reply);
+}
+
 void http_reply_send(struct http_reply *reply, int status, const char *content_type,
                      const struct span *parts, size_t count)
 {
     size_t length = 0;
     for (size_t i = 0; i < count; i++)
         length += parts[i].length;
+    if (reply->carrier) {
+        carry_whole(reply, status, content_type, parts, count);
+        return;
+    }
     if (!reply->connection) {
         finish(reply);
         return;
@@ -177,6 +219,8 @@ void http_reply_refuse(struct http_reply *reply, const struct refusal *refusal)
 
 static void send_chunk(struct http_reply *reply, struct span text)
 {
+    if (reply->carrier)
+        reply->carrier->event(reply->carrier, text);
     if (!reply->connection)
         return;
     struct evbuffer *output = output_of(reply);
@@ -206,6 +250,8 @@ void http_reply_stream(struct http_reply *reply)
     reply->streaming = true;
     reply->keep_alive = evtimer_new(reply->http->server->base, on_silence, reply);
     CHECK(reply->keep_alive);
+    if (reply->carrier)
+        reply->carrier->begin(reply->carrier, buffer_span(&reply->headers));
     if (!reply->connection)
         return;
     http_reply_add_header(reply, "Content-Type", "text/event-stream");
@@ -233,11 +279,20 @@ void http_reply_event(struct http_reply *reply, const char *id, unsigned retry_m
     send_chunk(reply, buffer_span(&event));
 }
 
+void http_reply_write(struct http_reply *reply, struct span event)
+{
+    send_chunk(reply, event);
+}
+
 void http_reply_end(struct http_reply *reply)
 {
     if (!reply->streaming) {
         http_reply_send(reply, 200, NULL, NULL, 0);
         return;
+    }
+    if (reply->carrier) {
+        struct mcp_http_carrier *carrier = take_carrier(reply);
+        carrier->end(carrier);
     }
     if (reply->connection && reply->request->minor > 0)
         CHECK(evbuffer_add(output_of(reply), "0\r\n\r\n", 5) == 0);

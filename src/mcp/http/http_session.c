@@ -246,15 +246,26 @@ static bool make_room(struct mcp_http *http, const struct http_client *client)
     return first != NULL;
 }
 
+static void make_random_id(struct http_session *session)
+{
+    unsigned char random[SESSION_RANDOM_BYTES];
+    randombytes_buf(random, sizeof(random));
+    sodium_bin2hex(session->id, sizeof(session->id), random, sizeof(random));
+}
+
+void http_session_sign(struct http_session *session)
+{
+    if (session->http->session_label)
+        session_id_write(session, session->id);
+}
+
 struct http_session *http_session_new(struct http_client *client)
 {
     struct mcp_http *http = client->http;
     if (!make_room(http, client))
         return NULL;
     struct http_session *session = memory_alloc_zero(sizeof(*session));
-    unsigned char random[(SESSION_ID_SIZE - 1) / 2];
-    randombytes_buf(random, sizeof(random));
-    sodium_bin2hex(session->id, sizeof(session->id), random, sizeof(random));
+    make_random_id(session);
     session->http = http;
     session->used_ms = clock_now_ms();
     session->client = client;
@@ -293,23 +304,66 @@ void http_session_free(struct http_session *session)
     memory_free(session);
 }
 
+static bool has_ended(const struct mcp_http *http, const char *id)
+{
+    for (size_t i = 0; i < SESSIONS_ENDED && http->ended_sessions[i]; i++)
+        if (strcmp(http->ended_sessions[i], id) == 0)
+            return true;
+    return false;
+}
+
+void http_session_end(struct http_session *session)
+{
+    struct mcp_http *http = session->http;
+    if (http->session_label) {
+        char **ended = &http->ended_sessions[http->ended_count++ % SESSIONS_ENDED];
+        memory_free(*ended);
+        *ended = memory_copy_string(session->id);
+    }
+    http_session_free(session);
+}
+
+// A session that another process has opened, or this one before it forgot it.
+static struct http_session *go_on(struct http_client *client, const char *id)
+{
+    const struct mcp_http *http = client->http;
+    struct peer known = {0};
+    if (!http->session_label || has_ended(http, id) || !session_id_read(http, id, &known))
+        return NULL;
+    struct http_session *session = http_session_new(client);
+    if (!session)
+        return NULL;
+    struct peer *peer = &session->peer;
+    peer->version = known.version;
+    peer->client_can = known.client_can;
+    peer->structured = known.structured;
+    peer->all_tools = known.all_tools;
+    peer->log_level = known.log_level;
+    peer->initialized = true;
+    memcpy(peer->name, known.name, sizeof(peer->name));
+    snprintf(session->id, sizeof(session->id), "%s", id);
+    return session;
+}
+
 struct http_session *http_session_find(struct http_client *client,
                                        const struct http_request *request, bool *ret_given)
 {
     size_t count;
     const char *id = http_request_field(request, "Mcp-Session-Id", &count);
     *ret_given = id != NULL;
-    if (!id || count != 1 || strlen(id) != SESSION_ID_SIZE - 1)
+    if (!id || count != 1)
         return NULL;
+    size_t length = strlen(id);
     struct http_session *session;
     TAILQ_FOREACH (session, &client->http->sessions, link) {
-        if (session->client == client && sodium_memcmp(session->id, id, SESSION_ID_SIZE - 1) == 0) {
+        if (session->client == client && strlen(session->id) == length &&
+            sodium_memcmp(session->id, id, length) == 0) {
             session->is_used = true;
             session->used_ms = clock_now_ms();
             return session;
         }
     }
-    return NULL;
+    return go_on(client, id);
 }
 
 void http_session_sweep(struct mcp_http *http)

@@ -97,9 +97,18 @@ static bool append(struct journal *journal, struct span line)
     return false;
 }
 
-static bool append_entry(struct journal *journal, struct buffer *line)
+static void tell(const struct journal *journal, enum ledger_event event, const struct buffer *line)
+{
+    if (!journal->ledger || line->failed)
+        return;
+    const struct span text = {line->data, line->length - 1};  // without its end
+    journal->ledger->session(journal->ledger->data, journal->session, event, text);
+}
+
+static bool append_entry(struct journal *journal, enum ledger_event event, struct buffer *line)
 {
     buffer_append_text(line, "}\n");
+    tell(journal, event, line);
     bool was_failed = journal->failed;
     errno = EFBIG;
     journal->failed = line->failed || !append(journal, buffer_span(line));
@@ -125,7 +134,7 @@ bool journal_started(struct journal *journal, const struct journal_entry *entry)
     json_write_string(&line, entry->package);
     buffer_append_text(&line, ",\"request\":");
     buffer_append_span(&line, entry->request);
-    return append_entry(journal, &line);
+    return append_entry(journal, LEDGER_STARTED, &line);
 }
 
 bool journal_completed(struct journal *journal, int64_t evaluation, bool ok, struct span outcome,
@@ -137,14 +146,14 @@ bool journal_completed(struct journal *journal, int64_t evaluation, bool ok, str
                          elapsed_us);
     outcome.length = utf8_offset(outcome.data, outcome.length, OUTCOME_MAX);
     json_write_string(&line, outcome);
-    return append_entry(journal, &line);
+    return append_entry(journal, LEDGER_ENTRY, &line);
 }
 
 bool journal_moved(struct journal *journal, const char *event, int64_t evaluation)
 {
     CLEANUP_BUFFER struct buffer line;
     begin(&line, evaluation, event);
-    return append_entry(journal, &line);
+    return append_entry(journal, LEDGER_ENTRY, &line);
 }
 
 int journal_take_sync(struct journal *journal)

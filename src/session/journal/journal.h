@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/ledger.h"
 #include "base/span.h"
 #include "value/value.h"
 
@@ -23,10 +24,12 @@ enum { JOURNAL_MAX = 16 << 20, JOURNAL_TAIL = 1 << 20 };
 
 struct journal {
     char *directory;
-    int fd;        // -1: not open
-    int64_t size;  // of the file
-    bool dirty;    // since the last sync
-    bool failed;   // the last write; told once
+    int fd;                       // -1: not open
+    int64_t size;                 // of the file
+    bool dirty;                   // since the last sync
+    bool failed;                  // the last write; told once
+    const struct ledger *ledger;  // is told each line; NULL: nobody
+    const char *session;          // of the ledger
 };
 
 void journal_init(struct journal *journal, const char *directory);

@@ -159,6 +159,11 @@ bool named_memory_save(struct named_memory *memory, value content, named_memory_
     return submit(memory, run_save, "write", error);
 }
 
+struct span named_memory_saved(const struct named_memory *memory)
+{
+    return buffer_span(&memory->text);
+}
+
 void named_memory_close(struct named_memory *memory)
 {
     if (!memory)

@@ -11,7 +11,7 @@ COVERAGE_BUILD := build/coverage
 FUZZ_BUILD     := build/fuzz
 
 .PHONY: all setup release debug coverage-build run check test conformance bench coverage fuzz soak kills test-relay test-clients \
-	test-debian test-fidelity screenshots lint format install uninstall dist deb npm mcpb clean help
+	test-debian test-fidelity test-fleet screenshots lint format install uninstall dist deb npm mcpb clean help
 
 .NOTPARALLEL:
 
@@ -78,6 +78,11 @@ test-clients: release
 	@scripts/setup test
 	@scripts/test-clients $(RELEASE_BUILD)/src/cli/cadre
 
+# Three nodes in network namespaces, three NATS servers, HAProxy, and faults under load: four minutes, as root.
+test-fleet:
+	@scripts/setup build test
+	@scripts/run-tests --build --long e2e/fleet e2e/fleet_checker unit/cluster
+
 test-debian:
 	@scripts/test-debian $(RELEASE) $(USERS)
 
@@ -130,6 +135,7 @@ help:
 	@echo 'make test-relay       the end-to-end tests through the relay and a daemon'
 	@echo 'make coverage         lines and branches that the tests reach; SUITES= as above'
 	@echo 'make test-clients     real MCP clients from npm, configured by cadre setup, connect'
+	@echo 'make test-fleet       a cluster of three nodes in network namespaces, and faults under load (root)'
 	@echo 'make test-debian      RELEASE=bookworm, trixie or sid: all of it in a minimal system (root)'
 	@echo 'make lint             format, clang-tidy, cppcheck, shellcheck, Biome, rules of the tree'
 	@echo 'make screenshots      take the pictures of the inspector in docs/'

@@ -7,6 +7,9 @@ enum { EXIT_USAGE = 2, EXIT_PAUSED = 3 };
 // --- serve.c: the MCP server ---------------------------------------------------------------------
 int command_serve(int argc, char **argv);
 
+// --- cluster.c: the cluster of the daemon -------------------------------------------------------
+int command_cluster(int argc, char **argv);
+
 // --- daemon.c: the process that owns the sessions ------------------------------------------------
 int command_daemon(int argc, char **argv);
 

@@ -2,6 +2,7 @@
 // one that runs.
 #include "daemon/daemon.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/http_options.h"
 #include "cli/table/option_reader.h"
+#include "cluster/owners.h"
 #include "daemon/daemon_request.h"
 #include "session/workspace/workspace.h"
 
@@ -96,8 +98,8 @@ static int run_with_listener(const struct daemon_options *given, const struct ht
     return ok ? status : EXIT_USAGE;
 }
 
-static bool take_option(struct daemon_options *options, struct http_options *http,
-                        const struct option_reader *reader)
+static bool take_option(struct daemon_options *options, struct fleet_options *fleet,
+                        struct http_options *http, const struct option_reader *reader)
 {
     enum log_level level;
     switch (reader->row->id) {
@@ -106,6 +108,12 @@ static bool take_option(struct daemon_options *options, struct http_options *htt
     case OPTION_MEMORY_BUDGET: options->memory_budget_mb = (unsigned)reader->number; return true;
     case OPTION_QUOTA: options->quota_mb = reader->number; return true;
     case OPTION_NO_JOURNAL: options->no_journal = true; return true;
+    case OPTION_CLUSTER: fleet->servers = reader->argument; return true;
+    case OPTION_CLUSTER_CREDS: fleet->credentials = reader->argument; return true;
+    case OPTION_CLUSTER_CA: fleet->ca = reader->argument; return true;
+    case OPTION_CLUSTER_REPLICAS: fleet->replicas = (unsigned)reader->number; return true;
+    case OPTION_NODE: fleet->node = reader->argument; return true;
+    case OPTION_WORKSPACE: fleet->workspace = reader->argument; return true;
     case OPTION_LOG_LEVEL:
         if (log_parse_level(reader->argument, &level))
             log_set_level(level);
@@ -114,22 +122,56 @@ static bool take_option(struct daemon_options *options, struct http_options *htt
     }
 }
 
+// Without a name the node has that of its machine, as far as that is one.
+static bool check_fleet(struct daemon_options *options, struct fleet_options *fleet,
+                        struct http_options *http, char *host, size_t size)
+{
+    const char *why = NULL;
+    if (!fleet->servers && (fleet->credentials || fleet->ca || fleet->node || fleet->workspace))
+        why = "--cluster-creds, --cluster-ca, --node and --workspace need --cluster";
+    if (!fleet->servers && !why)
+        return true;
+    if (!fleet->node && gethostname(host, size) == 0) {
+        host[strcspn(host, ".")] = '\0';
+        fleet->node = host;
+    }
+    if (!why && !http->address)
+        why = "--cluster needs --http: its workspaces are those of clients on HTTP";
+    else if (!why && options->no_journal)
+        why = "--cluster keeps a journal: it does not go with --no-journal";
+    else if (!why && http->tokens.sandbox_count > 0)
+        why = "--token-sandbox does not go with --cluster";
+    else if (!why && (!fleet->node || !cluster_name_valid(span_from(fleet->node))))
+        why = "the name of a node is " CLUSTER_NAME_RULE " (--node)";
+    else if (!why && fleet->workspace && !cluster_name_valid(span_from(fleet->workspace)))
+        why = "the name of a workspace of a cluster is " CLUSTER_NAME_RULE;
+    http->tokens.are_names = true;
+    options->fleet = fleet;
+    if (why)
+        fprintf(stderr, "cadre daemon: %s\n", why);
+    return !why;
+}
+
 int command_daemon(int argc, char **argv)
 {
     struct daemon_options options = {.linger_s = 600,
                                      .hibernate_s = 900,
                                      .memory_budget_mb = half_of_memory_mb(),
                                      .quota_mb = 5000};
+    struct fleet_options fleet = {.replicas = 3};
     struct http_options http = {0};
+    char host[HOST_NAME_MAX + 1];
     struct option_reader reader;
     option_reader_init(&reader, COMMAND_DAEMON, argc, argv);
     int option;
     while ((option = option_reader_next(&reader)) > 0)
-        if (!take_option(&options, &http, &reader))
+        if (!take_option(&options, &fleet, &http, &reader))
             return option_reader_refuse(&reader);
     if (option != OPTIONS_END)
         return option_reader_status(option);
     if (http_options_lack_address(&http, &reader))
+        return EXIT_USAGE;
+    if (reader.word_count == 0 && !check_fleet(&options, &fleet, &http, host, sizeof(host)))
         return EXIT_USAGE;
     if (reader.word_count == 0)
         return http.address ? run_with_listener(&options, &http) : daemon_run(&options);

@@ -18,6 +18,7 @@
 #include "cli/sandbox_options.h"
 #include "cli/session_loop.h"
 #include "cli/table/option_reader.h"
+#include "cluster/nats_library.h"
 #include "config.h"
 #include "daemon/daemon_request.h"
 #include "daemon/rendezvous.h"
@@ -412,6 +413,16 @@ static void check_daemon(struct findings *findings)
     region_free(region);
 }
 
+static void check_nats(struct findings *findings)
+{
+    char version[NATS_LIBRARY_VERSION_SIZE];
+    struct error error;
+    if (nats_library_find(version, &error))
+        report(findings, FINE, "libnats", "%s; for cadre daemon --cluster", version);
+    else
+        report(findings, REMARK, "libnats", "%s", error.message);
+}
+
 static void check_curl(struct findings *findings)
 {
     struct error error;
@@ -439,6 +450,7 @@ static int examine(const struct session_config *config)
     check_lisp(&findings, config);
     check_daemon(&findings);
     check_curl(&findings);
+    check_nats(&findings);
     printf("\n%u problem%s, %u note%s\n", findings.problems, findings.problems == 1 ? "" : "s",
            findings.remarks, findings.remarks == 1 ? "" : "s");
     return findings.problems ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -23,6 +23,7 @@ static int (*const functions[COMMAND_COUNT])(int argc, char **argv) = {
     [COMMAND_RUN] = command_run,
     [COMMAND_CONTEXT] = command_context,
     [COMMAND_SETUP] = command_setup,
+    [COMMAND_CLUSTER] = command_cluster,
     [COMMAND_CONFIG] = command_config,
     [COMMAND_TRUST] = command_trust,
     [COMMAND_DOCTOR] = command_doctor,

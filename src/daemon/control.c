@@ -120,6 +120,27 @@ static value answer_output(const struct connection *connection)
     return map;
 }
 
+static value answer_cluster(const struct connection *connection)
+{
+    struct fleet *fleet = connection->daemon->fleet;
+    struct region *region = connection->region;
+    if (!fleet)
+        return answer_text(region, false, "this daemon is in no cluster (cadre daemon --cluster)");
+    return map_put_text(region, fleet_status(fleet, region), "ok", value_boolean(true));
+}
+
+static value answer_drain(const struct connection *connection)
+{
+    struct fleet *fleet = connection->daemon->fleet;
+    struct region *region = connection->region;
+    struct span node = map_get_string(connection->greeting.request, "node");
+    CLEANUP_FREE char *name = memory_copy_text(node.data, node.length);
+    if (!fleet)
+        return answer_cluster(connection);
+    return fleet_order_drain(fleet, name) ? answer_text(region, true, "it drains")
+                                          : answer_text(region, false, "no such node is up");
+}
+
 void control_handle(struct connection *connection)
 {
     struct region *region = connection->region;
@@ -132,6 +153,10 @@ void control_handle(struct connection *connection)
         connection_answer(connection, answer_remove(connection));
     } else if (span_equal_text(op, "output")) {
         connection_answer(connection, answer_output(connection));
+    } else if (span_equal_text(op, "cluster-status")) {
+        connection_answer(connection, answer_cluster(connection));
+    } else if (span_equal_text(op, "cluster-drain")) {
+        connection_answer(connection, answer_drain(connection));
     } else if (span_equal_text(op, "stop")) {
         connection_answer(connection, answer_text(region, true, "the daemon ends"));
         daemon_end(connection->daemon, REPLACE_GRACE_MS);

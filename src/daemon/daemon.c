@@ -76,6 +76,8 @@ void daemon_end(struct daemon *daemon, int64_t grace_ms)
     if (!daemon->ending) {
         log_progress("ending");
         event_del(daemon->accept_event);
+        if (daemon->fleet)
+            fleet_drain(daemon->fleet, grace_ms);
     }
     daemon->ending = true;
     set_tick(daemon, END_STEP_MS);
@@ -206,7 +208,8 @@ static void on_tick(evutil_socket_t fd, short what, void *data)
         bool busy = is_busy(daemon);
         if (!busy)
             save_all(daemon);
-        if ((!busy && !is_saving(daemon)) || now >= daemon->end_ms)
+        bool is_drained = !daemon->fleet || fleet_is_drained(daemon->fleet);
+        if ((!busy && is_drained && !is_saving(daemon)) || now >= daemon->end_ms)
             event_base_loopbreak(daemon->base);
         set_tick(daemon, END_STEP_MS);
         return;
@@ -234,14 +237,19 @@ static bool listen_on_http(struct daemon *daemon, struct error *error)
     const struct daemon_options *options = &daemon->options;
     if (!options->listening)
         return true;
+    if (options->fleet && !fleet_open(daemon, options->fleet, &daemon->fleet, error))
+        return false;
     const struct tenant_setup setup = {.base = daemon->base,
                                        .daemon = daemon,
+                                       .router = daemon->fleet ? fleet_router(daemon->fleet) : NULL,
                                        .programs = daemon->programs,
                                        .settings = options->settings,
                                        .has_inspector = true,
                                        .client = {.id = ++daemon->last_connection}};
     if (http_service_open(&setup, options->listening, on_http_end, NULL, &daemon->http, error))
         return false;
+    if (daemon->fleet)
+        fleet_serve(daemon->fleet, http_service_tenants(daemon->http));
     options->on_listen(options->listening, http_service_url(daemon->http));
     return true;
 }
@@ -275,6 +283,7 @@ static void release(struct daemon *daemon)
 {
     // Sessions and programs answer to services: they end first, and after the transports.
     struct connection *connection;
+    fleet_free(daemon->fleet);
     TAILQ_FOREACH (connection, &daemon->connections, link)
         connection_hang_up(connection);
     http_service_hang_up(daemon->http);

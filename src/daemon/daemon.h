@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "daemon/client_settings.h"
+#include "daemon/fleet/fleet.h"
 #include "daemon/http/listening.h"
 
 struct daemon_options {
@@ -17,7 +18,8 @@ struct daemon_options {
     int64_t quota_mb;  // of all that is kept on disk
     // A listener of its own, for as long as it runs; NULL: none.
     struct listening *listening;
-    const struct settings *settings;  // of its clients; they name the workspace
+    const struct fleet_options *fleet;  // with a listener: the cluster that it joins; NULL: none
+    const struct settings *settings;    // of its clients; they name the workspace
     void (*on_listen)(const struct listening *listening, const char *url);
 };
 

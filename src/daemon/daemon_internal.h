@@ -58,6 +58,7 @@ struct daemon {
     struct event *signals[2];
     TAILQ_HEAD(, connection) connections;
     TAILQ_HEAD(, daemon_workspace) workspaces;
+    struct fleet *fleet;        // NULL: it is in no cluster
     struct http_service *http;  // its own listener, or NULL
     struct page *page;          // the inspector's, or NULL
     size_t connection_count;

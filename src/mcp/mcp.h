@@ -349,9 +349,9 @@ struct mcp_http_options {
     // Who answers the requests that were let in (http/http_carry.h); outlives the transport. NULL: the
     // servers of the clients.
     const struct mcp_http_router *router;
-    size_t max_connections;             // 0 = 256, or a quarter of the descriptors
-    size_t max_sessions;                // 0 = 256
-    unsigned session_idle_s;            // 0 = 1800
+    size_t max_connections;   // 0 = 256, or a quarter of the descriptors
+    size_t max_sessions;      // 0 = 256
+    unsigned session_idle_s;  // 0 = 1800
 };
 
 struct mcp_http;

@@ -59,6 +59,7 @@ void keeping_open(struct session *session)
     session->journal.session = session->name;
     session->lineage.evaluations = journal_last_evaluation(session->store);
     read_errors(session);
+    session->restore.from_journal = manager->config.ledger && session->lineage.evaluations > 0;
 }
 
 void keeping_close(struct session *session)

@@ -179,8 +179,9 @@ struct session {
     char *runtime;    // that its processes run
     char *base;       // core whose heir their core is: itself, or that of the image
     struct {
-        bool active;     // a Lisp process starts from `core`
-        bool exhausted;  // no image can be used
+        bool active;        // a Lisp process starts from `core`
+        bool exhausted;     // no image can be used
+        bool from_journal;  // there may be none: another node had the session
         unsigned tried;
         int64_t began_ms;
         bool was_cached;  // `core` was there before

@@ -7,7 +7,6 @@
 #include "base/array.h"
 #include "base/assert.h"
 #include "base/clock.h"
-#include "base/ledger.h"
 #include "base/memory.h"
 #include "tools/program/named_memory.h"
 #include "tools/program/program_answer.h"
@@ -136,9 +135,7 @@ static void on_saved(void *data, const struct error *failure)
         refuse_memory(task, failure);
         return;
     }
-    const struct ledger *ledger = task->tools->ledger;
-    if (ledger)
-        ledger->memory(ledger->data, task->memory_name, named_memory_saved(task->memory));
+    named_memory_tell(task->memory, task->tools->ledger);
     program_task_reply(task, task->step);
     program_task_free(task);
 }

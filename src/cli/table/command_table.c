@@ -436,6 +436,20 @@ const struct command_row command_table[COMMAND_COUNT] = {
                      "cadre setup codex --http 7433\n"
                      "cadre setup vscode --project . --print\n"
                      "cadre setup gemini --remove\n"},
+    [COMMAND_CLUSTER] =
+        {.name = "cluster",
+         .summary = "nodes and workspaces of the cluster of this machine's daemon",
+         .usage = "status | drain NODE",
+         .description =
+             "Asks the daemon of this machine, a node of a cluster (cadre daemon --cluster), what "
+             "it "
+             "knows of the nodes and of who owns which workspace; or lets a node give up its "
+             "workspaces: each is saved and goes to another node with the next request for it, and "
+             "none is lost. The node takes no others until it is started again.",
+         .subcommands = cluster_subcommands,
+         .options = cluster_options,
+         .examples = "cadre cluster status\n"
+                     "cadre cluster drain node2\n"},
     [COMMAND_CONFIG] =
         {.name = "config",
          .summary = "show the settings and where they come from",

@@ -139,7 +139,7 @@ static const char *scan(struct option_reader *reader)
             found == '?' || found == ':' ? NULL : row_for_value(reader->command, found);
         if (row)
             reader->given[row->id] = true;
-        if (row && row->id == OPTION_WORKSPACE)
+        if (row && row->id == OPTION_WORKSPACE && row->type == OPTION_DIRECTORY)
             workspace = optarg;
     }
     memory_free(copy);

@@ -153,6 +153,14 @@ static const struct subcommand_row daemon_subcommands[] = {
     {0},
 };
 
+static const struct subcommand_row cluster_subcommands[] = {
+    {"status", "", "the nodes, their load, and the workspaces with their owners"},
+    {"drain", "NODE", "the node saves its workspaces and hands them over; waits until it has none"},
+    {0},
+};
+
+static const struct option_row cluster_options[] = {HELP_OPTION, {0}};
+
 static const struct option_row daemon_options[] = {
     {.id = OPTION_LINGER,
      .name = "linger",
@@ -198,6 +206,42 @@ static const struct option_row daemon_options[] = {
      .summary = "also listen on HTTP, for the workspace of the working directory, as cadre serve "
                 "--http does; then it does not end by itself"},
     HTTP_CLIENT_OPTIONS,
+    {.id = OPTION_CLUSTER,
+     .name = "cluster",
+     .argument = "URLS",
+     .summary = "with --http: be a node of the cluster at these NATS servers, nats://HOST:PORT or "
+                "tls://HOST:PORT, separated by commas; requests are for workspaces of the cluster",
+     .source = FROM_USER},
+    {.id = OPTION_CLUSTER_CREDS,
+     .name = "cluster-creds",
+     .argument = "FILE",
+     .type = OPTION_PATH,
+     .summary = "credentials for the NATS servers (JWT and NKEY)",
+     .source = FROM_USER},
+    {.id = OPTION_CLUSTER_CA,
+     .name = "cluster-ca",
+     .argument = "FILE",
+     .type = OPTION_PATH,
+     .summary = "certificates that the NATS servers are checked with (default: the system's)",
+     .source = FROM_USER},
+    {.id = OPTION_CLUSTER_REPLICAS,
+     .name = "cluster-replicas",
+     .argument = "N",
+     .type = OPTION_NUMBER,
+     .low = 1,
+     .high = 5,
+     .summary = "on how many NATS servers all is stored, when the first node makes it (default 3)",
+     .fallback = "3",
+     .source = FROM_USER},
+    {.id = OPTION_NODE,
+     .name = "node",
+     .argument = "NAME",
+     .summary = "name of this node in the cluster (default: that of the machine)",
+     .source = FROM_USER},
+    {.id = OPTION_WORKSPACE,
+     .name = "workspace",
+     .argument = "NAME",
+     .summary = "with --cluster: the workspace of requests that name none"},
     {.id = OPTION_NO_JOURNAL,
      .name = "no-journal",
      .summary = "do not write down what is evaluated",

@@ -24,6 +24,14 @@ static struct mcp_http_client describe_client(const struct http_service *service
                                     .workspace = tenant->workspace};
 }
 
+// Of a router, which asks for the names of holders alone.
+static struct mcp_http_client describe_holder(const struct http_service *service,
+                                              const struct token *token)
+{
+    return (struct mcp_http_client){
+        .name = token->name, .token = token->text, .server = service->tenants.list[0].service.mcp};
+}
+
 static bool open_workspace(void *data, const char *name, const char *workspace,
                            struct mcp_http_client *ret_client, struct error *error)
 {
@@ -39,17 +47,20 @@ static bool start(struct http_service *service, mcp_end_fn *on_end, void *data, 
     const struct listening *listening = service->listening;
     struct mcp_http_client clients[TOKENS_MAX + 1];
     struct tenants *tenants = &service->tenants;
-    for (size_t i = 0; i < tenants->count; i++)
-        clients[i] = describe_client(service, &tenants->list[i]);
+    size_t count = tenants->setup.router ? listening->tokens.count : tenants->count;
+    for (size_t i = 0; i < count; i++)
+        clients[i] = tenants->setup.router ? describe_holder(service, &listening->tokens.list[i])
+                                           : describe_client(service, &tenants->list[i]);
     const struct mcp_http_options options = {.allow_hosts = listening->allow_hosts,
                                              .allow_origins = listening->allow_origins,
                                              .address = listening->host,
                                              .port = listening->port,
                                              .socket_path = listening->socket_path,
                                              .clients = clients,
-                                             .client_count = tenants->count,
+                                             .client_count = count,
                                              .open_workspace = open_workspace,
                                              .pages = inspector_pages,
+                                             .router = tenants->setup.router,
                                              .open_data = service};
     return mcp_http_start(tenants->list[0].service.mcp, &options, on_end, data, &service->http,
                           error);
@@ -112,6 +123,11 @@ void http_service_hang_up(struct http_service *service)
 bool http_service_is_idle(const struct http_service *service)
 {
     return tenants_are_idle(&service->tenants);
+}
+
+const struct tenants *http_service_tenants(const struct http_service *service)
+{
+    return &service->tenants;
 }
 
 void http_service_free(struct http_service *service)

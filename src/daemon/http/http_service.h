@@ -25,4 +25,5 @@ void http_service_shutdown(struct http_service *service, unsigned grace_ms);
 void http_service_hang_up(struct http_service *service);
 // Whether nothing runs that would answer to it. If something does, the sessions end before it is freed.
 bool http_service_is_idle(const struct http_service *service);
+const struct tenants *http_service_tenants(const struct http_service *service);
 void http_service_free(struct http_service *service);

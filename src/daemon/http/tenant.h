@@ -9,6 +9,8 @@
 #include "daemon/service.h"
 
 // What all tenants of a server share or get a copy of; outlives them.
+struct mcp_http_router;
+
 struct tenant_setup {
     struct event_base *base;
     struct daemon *daemon;  // NULL: there is none
@@ -18,7 +20,8 @@ struct tenant_setup {
     bool has_inspector;
     struct session_client client;  // with the daemon
     bool joins;  // workspaces that are open are taken as they are, whatever the settings
-    const struct ledger *ledger;   // is told what is kept; NULL: nobody
+    const struct mcp_http_router *router;  // of the listener: answers all requests; NULL: none
+    const struct ledger *ledger;           // is told what is kept; NULL: nobody
 };
 
 struct daemon_workspace;

@@ -37,7 +37,8 @@ int tenants_open(struct tenants *tenants, const struct tenant_setup *setup, stru
     struct tenant_identity user = {.name = "", .sandbox = SANDBOX_OFF};
     if (!open_toolbox(tenants, error))
         return STATUS_USAGE;
-    if (!tokens)
+    // A router needs the others' names and tokens alone.
+    if (!tokens || setup->router)
         return open_tenant(tenants, &user, error);
     int status = 0;
     for (size_t i = 0; status == 0 && i < tokens->count; i++) {

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/private.h"
+#include "cluster/owners.h"
 #include "mcp/mcp.h"
 #include "session/session.h"
 #include "session/workspace/workspace.h"
@@ -122,7 +123,20 @@ static struct token *split_limit(struct tokens *tokens, const char *option, cons
     return token;
 }
 
-static bool limit_workspace(struct tokens *tokens, const char *argument, struct error *error)
+static bool limit_to_name(struct token *token, const char *name, struct error *error)
+{
+    if (!cluster_name_valid(span_from(name)))
+        return error_set(
+            error, ERROR_INVALID,
+            "--token-workspace: the name of a workspace of a cluster is " CLUSTER_NAME_RULE
+            "; got '%s'",
+            name);
+    token->workspaces[token->workspace_count++] = memory_copy_string(name);
+    return true;
+}
+
+static bool limit_workspace(struct tokens *tokens, bool are_names, const char *argument,
+                            struct error *error)
 {
     const char *directory;
     struct token *token = split_limit(tokens, "--token-workspace", argument, &directory, error);
@@ -132,6 +146,8 @@ static bool limit_workspace(struct tokens *tokens, const char *argument, struct 
     if (token->workspace_count == TOKEN_WORKSPACES_MAX)
         return error_set(error, ERROR_INVALID, "--token-workspace: at most %d of one token",
                          TOKEN_WORKSPACES_MAX);
+    if (are_names)
+        return limit_to_name(token, directory, error);
     if (!workspace_resolve(directory, NULL, &workspace, error))
         return false;
     token->workspaces[token->workspace_count++] = memory_copy_string(workspace.path);
@@ -158,7 +174,7 @@ bool tokens_read(const struct token_options *options, bool needs_none, struct to
     for (size_t i = 0; ok && i < options->named_count; i++)
         ok = read_named(ret_tokens, options->named[i], error);
     for (size_t i = 0; ok && i < options->workspace_count; i++)
-        ok = limit_workspace(ret_tokens, options->workspaces[i], error);
+        ok = limit_workspace(ret_tokens, options->are_names, options->workspaces[i], error);
     for (size_t i = 0; ok && i < options->sandbox_count; i++)
         ok = limit_sandbox(ret_tokens, options->sandboxes[i], error);
     return ok;

@@ -30,7 +30,8 @@ struct token_options {
     size_t workspace_count;
     const char *sandboxes[TOKENS_MAX];  // --token-sandbox NAME=MODE
     size_t sandbox_count;
-    bool none;  // --no-token: the user's own is not asked for
+    bool are_names;  // workspaces are names, of a cluster, not directories
+    bool none;       // --no-token: the user's own is not asked for
 };
 
 struct tokens {

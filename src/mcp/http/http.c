@@ -82,7 +82,8 @@ void http_handle_request(struct mcp_http *http, struct http_reply *reply)
     const struct http_request *request = reply->request;
     struct refusal refusal;
     if (strcmp(request->path, "/healthz") == 0) {
-        http_reply_send(reply, http->ending ? 503 : 200, "text/plain", &SPAN("ok\n"), 1);
+        bool leaves = http->ending || (http->router && http->router->leaves);
+        http_reply_send(reply, leaves ? 503 : 200, "text/plain", &SPAN("ok\n"), 1);
     } else if (strcmp(request->path, "/metrics") == 0) {
         send_metrics(http, reply);
     } else if (http_page_find(http, request->path)) {

@@ -19,6 +19,7 @@ struct mcp_http_router {
     // Appends more of /metrics.
     void (*measure)(void *data, struct buffer *out);
     void *data;
+    bool leaves;  // a balancer is told to send nothing more
 };
 
 // The name of the token's holder, "" for the user.

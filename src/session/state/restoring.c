@@ -54,10 +54,11 @@ static void define_again(struct session *session)
         count = export_definitions(&code, region, journal_read(region, session->store, JOURNAL_MAX),
                                    -1, true, &skipped);
     bool has_code = count > 0 && !code.failed;
-    buffer_append_format(&notice,
-                         "the saved state of the session cannot be used: it starts afresh. %zu "
-                         "definitions of its journal were evaluated again",
-                         has_code ? count : 0);
+    buffer_append_format(
+        &notice, "%s: it starts afresh. %zu definitions of its journal were evaluated again",
+        session->restore.from_journal ? "there is no saved state of the session"
+                                      : "the saved state of the session cannot be used",
+        has_code ? count : 0);
     if (vector_count(skipped) > 0)
         buffer_append_text(&notice, "; evaluations that did more were skipped:");
     keeping_append_entries(skipped, &notice);
@@ -147,6 +148,7 @@ static enum session_state try_next(struct session *session)
             memory_format("%s/%s", session->store, names[session->restore.tried++]);
         if (access(path, F_OK) < 0)
             continue;
+        session->restore.from_journal = false;
         const char *reason = try_image(session, path);
         if (!reason)
             return STATE_RESTORING;
@@ -159,6 +161,8 @@ bool restoring_is_possible(const struct session *session)
 {
     if (!session->store || session->restore.exhausted)
         return false;
+    if (session->restore.from_journal)
+        return true;
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         CLEANUP_FREE char *path = memory_format("%s/%s", session->store, names[i]);
         if (access(path, F_OK) == 0)

@@ -159,9 +159,10 @@ bool named_memory_save(struct named_memory *memory, value content, named_memory_
     return submit(memory, run_save, "write", error);
 }
 
-struct span named_memory_saved(const struct named_memory *memory)
+void named_memory_tell(const struct named_memory *memory, const struct ledger *ledger)
 {
-    return buffer_span(&memory->text);
+    if (ledger)
+        ledger->memory(ledger->data, memory->name, buffer_span(&memory->text));
 }
 
 void named_memory_close(struct named_memory *memory)

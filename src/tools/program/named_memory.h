@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "base/span.h"
+#include "base/ledger.h"
 #include "value/value.h"
 
 enum { NAMED_MEMORY_FILE_MAX = 64 << 20 };
@@ -29,7 +29,7 @@ bool named_memory_content(struct named_memory *memory, struct region *region, va
 // Begins to save. Durable when `done` gets no failure; else, or on false, the file is the old one.
 bool named_memory_save(struct named_memory *memory, value content, named_memory_done_fn *done,
                        void *data, struct error *error);
-// What was saved last, JSON; until it is closed.
-struct span named_memory_saved(const struct named_memory *memory);
+// Tells the ledger, or nobody where it is NULL, what was saved last.
+void named_memory_tell(const struct named_memory *memory, const struct ledger *ledger);
 // Not while it is being opened or saved.
 void named_memory_close(struct named_memory *memory);

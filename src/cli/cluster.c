@@ -10,7 +10,7 @@
 #include "cli/table/option_reader.h"
 #include "daemon/daemon_request.h"
 
-enum { DRAIN_WAIT_MS = 60000, DRAIN_STEP_US = 200000, NODE_WAIT_MS = 5000 };
+enum { DRAIN_WAIT_MS = 600000, DRAIN_STEP_US = 200000, NODE_WAIT_MS = 5000 };
 
 // The answer in `region`. False after a message.
 static bool ask(struct region *region, const char *op, const char *node, value *ret_answer)

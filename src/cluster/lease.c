@@ -107,6 +107,7 @@ static void claim(struct lease *lease, uint64_t revision)
     lease->chain = chain_new(&setup);
     lease->state = STATE_CLAIMING;
     lease->record.epoch++;
+    lease->record.instance = lease->setup.instance;
     lease->record.count = 0;
     snprintf(lease->record.node, sizeof(lease->record.node), "%s", lease->node);
     store_record(lease);
@@ -126,7 +127,9 @@ static void on_read(void *data, const struct jetstream_answer *answer)
     }
     owners_note(lease->setup.owners, lease->workspace, &lease->record);
     const struct owner *owner = owners_find(lease->setup.owners, lease->workspace);
-    if (owner && owner_is_free(owner))
+    bool was_here = lease->record.instance == lease->setup.instance &&
+                    strcmp(lease->record.node, lease->node) == 0;
+    if (was_here || (owner && owner_is_free(owner)))
         claim(lease, answer->sequence);
     else
         end_claim(lease, LEASE_TAKEN);

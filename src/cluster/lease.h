@@ -25,6 +25,9 @@ struct lease_setup {
     struct jetstream *jetstream;
     struct owners *owners;
     const char *workspace, *node;
+    // Which process of the node: a workspace that this one had is free at once, because it has one lease of
+    // it at a time.
+    uint64_t instance;
     void (*on_claimed)(void *data, enum lease_result result);  // once; not HELD: it may be freed
     void (*on_lost)(void *data, const char *why);              // after HELD, once
     void (*on_released)(void *data);                           // after lease_release(), or lost

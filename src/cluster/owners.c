@@ -44,6 +44,7 @@ bool owner_record_read(struct span text, struct owner_record *ret_record)
     ok = ok && (node.length == 0 || cluster_name_valid(node));
     if (ok) {
         *ret_record = (struct owner_record){
+            .instance = (uint64_t)map_get_integer(map, "instance", 0),
             .epoch = (uint64_t)map_get_integer(map, "epoch", 0),
             .count = (uint64_t)map_get_integer(map, "count", 0),
             .journal = (uint64_t)map_get_integer(map, "journal", 0),
@@ -57,10 +58,10 @@ bool owner_record_read(struct span text, struct owner_record *ret_record)
 
 char *owner_record_write(const struct owner_record *record)
 {
-    return memory_format("{\"node\":\"%s\",\"epoch\":%" PRIu64 ",\"count\":%" PRIu64
-                         ",\"journal\":%" PRIu64 ",\"image\":%" PRIu64 "}",
-                         record->node, record->epoch, record->count, record->journal,
-                         record->images);
+    return memory_format("{\"node\":\"%s\",\"instance\":%" PRIu64 ",\"epoch\":%" PRIu64
+                         ",\"count\":%" PRIu64 ",\"journal\":%" PRIu64 ",\"image\":%" PRIu64 "}",
+                         record->node, record->instance, record->epoch, record->count,
+                         record->journal, record->images);
 }
 
 // --- the table -----------------------------------------------------------------------------------

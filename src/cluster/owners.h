@@ -24,6 +24,7 @@ bool cluster_name_valid(struct span name);
 // A record, as it is in the bucket.
 struct owner_record {
     char node[CLUSTER_NAME_MAX + 1];  // "": nobody, the last one has given it up
+    uint64_t instance;                // of the node: which of its processes
     uint64_t epoch;                   // of the claim; rises by one with each
     uint64_t count;                   // of refreshes
     uint64_t journal;                 // sequence of the last message of its journal

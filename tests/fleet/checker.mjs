@@ -5,19 +5,22 @@
 // An answer: {workspace, kind: 'evaluation' | 'item', token, number, owner, epoch, began, ended}; times
 // are those of one clock. A journal: its records in order (nats.mjs).
 
-// The evaluations of each session in a journal: [{number, code}], as completed.
+// The evaluations of each session in a journal, in order: {number, code, isComplete}. One that was
+// cancelled has a number and is not complete.
 export function evaluationsOf(records) {
   const sessions = new Map();
-  const codes = new Map();
+  const ended = new Set();
   for (const record of records) {
     if (!record.session) continue;
     const { evaluation, event, request } = record.entry;
     const key = `${record.session} ${evaluation}`;
-    if (event === 'started') codes.set(key, request.code ?? '');
-    if (event !== 'completed') continue;
+    if (event === 'completed') ended.add(key);
+    if (event !== 'started') continue;
     if (!sessions.has(record.session)) sessions.set(record.session, []);
-    sessions.get(record.session).push({ number: evaluation, code: codes.get(key) ?? '' });
+    sessions.get(record.session).push({ number: evaluation, code: request.code ?? '', key });
   }
+  for (const evaluations of sessions.values())
+    for (const each of evaluations) each.isComplete = ended.has(each.key);
   return sessions;
 }
 
@@ -32,7 +35,7 @@ function checkNumbers(workspace, sessions, faults) {
 function checkEvaluations(workspace, answers, sessions, faults) {
   const all = [...sessions.values()].flat();
   for (const answer of answers.filter(({ kind }) => kind === 'evaluation')) {
-    const found = all.filter(({ code }) => code.includes(answer.token));
+    const found = all.filter(({ code, isComplete }) => isComplete && code.includes(answer.token));
     if (found.length !== 1)
       faults.push(
         `${workspace}: ${answer.token} was answered and is ${found.length} times in the journal`,

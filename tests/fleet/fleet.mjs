@@ -170,7 +170,7 @@ export class Fleet {
     const file = path.join(this.place, 'haproxy.cfg');
     const lines = this.indexes.map(
       (index) =>
-        `  server n${index + 1} ${this.host(index)}:${this.port('http', index)} check inter 500 fall 2 rise 1`,
+        `  server n${index + 1} ${this.host(index)}:${this.port('http', index)} check inter 500 fall 2 rise 1 on-marked-down shutdown-sessions`,
     );
     writeFileSync(
       file,

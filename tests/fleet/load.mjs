@@ -93,7 +93,11 @@ async function collect(fleet, names, history) {
   const nats = await fleet.nats(0);
   for (const name of names) {
     history.journals.set(name, await readJournal(nats, name));
-    const rendered = await fleet.call('all', name, 'render-context', {});
+    let rendered = {};
+    for (let tries = 0; tries < 30 && !rendered.ok; tries++) {
+      if (tries > 0) await sleep(1000);
+      rendered = await fleet.call('all', name, 'render-context', {}).catch(() => ({}));
+    }
     history.items.set(name, (rendered.shown ?? '').split('\n'));
   }
   nats.close();

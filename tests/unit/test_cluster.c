@@ -235,6 +235,7 @@ static void claim(struct holder *holder, const char *node)
                                       .owners = here.owners,
                                       .workspace = "team",
                                       .node = node,
+                                      .instance = (uint64_t)node[0],
                                       .on_claimed = note_claimed,
                                       .on_lost = note_lost,
                                       .on_released = note_released,

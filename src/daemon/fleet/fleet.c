@@ -19,7 +19,7 @@
 #define KEY_STREAM "KV_cadre-cluster"
 #define KEY_SUBJECT "$KV.cadre-cluster.session-key"
 
-enum { ANNOUNCE_MS = 1000 };
+enum { ANNOUNCE_MS = 1000, FLEET_LAST_MS = 8000 };
 
 // --- what the cluster has ------------------------------------------------------------------------
 
@@ -170,6 +170,22 @@ static void tick_workspaces(struct fleet *fleet)
     }
 }
 
+// A few at a time, because to save takes a second of processor time each: those that wait are served.
+static void leave_some(struct fleet *fleet, int64_t now)
+{
+    struct fleet_workspace *workspace;
+    bool is_late = fleet->drain_until_ms > 0 && now >= fleet->drain_until_ms - FLEET_LAST_MS;
+    size_t count = 0;
+    TAILQ_FOREACH (workspace, &fleet->workspaces, link)
+        count += workspace->state != WORKSPACE_OPEN;
+    TAILQ_FOREACH (workspace, &fleet->workspaces, link) {
+        if (workspace->state != WORKSPACE_OPEN || (!is_late && count >= FLEET_LEAVES_MAX))
+            continue;
+        fleet_workspace_leave(workspace, is_late ? FLEET_LAST_MS / 2 : FLEET_DRAIN_MS);
+        count++;
+    }
+}
+
 static void on_tick(evutil_socket_t fd, short what, void *data)
 {
     (void)fd;
@@ -182,6 +198,8 @@ static void on_tick(evutil_socket_t fd, short what, void *data)
         fleet->announced_ms = now;
         fleet_nodes_announce(fleet);
     }
+    if (fleet->drains)
+        leave_some(fleet, now);
     tick_workspaces(fleet);
     fleet_routes_tick(fleet);
 }
@@ -190,12 +208,10 @@ static void on_tick(evutil_socket_t fd, short what, void *data)
 
 void fleet_drain(struct fleet *fleet, int64_t grace_ms)
 {
-    struct fleet_workspace *workspace;
     fleet->drains = fleet->router.leaves = true;
+    fleet->drain_until_ms = grace_ms > 0 ? clock_now_ms() + grace_ms : 0;
     if (fleet_is_ready(fleet))
         fleet_nodes_announce(fleet);
-    TAILQ_FOREACH (workspace, &fleet->workspaces, link)
-        fleet_workspace_leave(workspace, grace_ms);
 }
 
 bool fleet_is_drained(const struct fleet *fleet)
@@ -312,6 +328,8 @@ bool fleet_open(struct daemon *daemon, const struct fleet_options *options,
         return false;
     }
     make_inbox(fleet);
+    randombytes_buf(&fleet->instance, sizeof(fleet->instance));
+    fleet->instance >>= 1;  // an integer of JSON
     fleet->jetstream = jetstream_new(daemon->base, fleet->bus);
     fleet->owners = owners_new(fleet->bus);
     fleet->background = background_new(daemon->base);

@@ -28,7 +28,8 @@ const struct mcp_http_router *fleet_router(struct fleet *fleet);
 void fleet_serve(struct fleet *fleet, const struct tenants *tenants);
 void fleet_free(struct fleet *fleet);
 
-// Gives up its workspaces, saved, after what runs, at the latest after this time; claims no others.
+// Gives up its workspaces, saved, after what runs, some at a time; claims no others. At the latest after
+// this time, 0: it takes as long as it takes.
 void fleet_drain(struct fleet *fleet, int64_t grace_ms);
 bool fleet_is_drained(const struct fleet *fleet);
 // For `cadre cluster`: what is known of the cluster, and the order to another node to drain. False: there

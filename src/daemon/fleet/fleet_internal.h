@@ -20,7 +20,8 @@ enum {
     FLEET_UNREACHABLE_MS = 3000,  // for the connection to come back
     FLEET_ACCEPT_MS = 3000,       // for the owner to accept a request
     FLEET_RETRY_MS = 100,
-    FLEET_DRAIN_MS = 25000,
+    FLEET_DRAIN_MS = 25000,       // for a workspace to be left
+    FLEET_LEAVES_MAX = 2,         // workspaces that are left at a time
     FLEET_WORKSPACES_MAX = 4096,  // owned by a node
     FLEET_KEY_BYTES = 32,
     FLEET_PROGRAMS_MAX = 8,  // a node that runs so many takes none of other nodes
@@ -66,6 +67,7 @@ struct fleet {
     struct bus_subscription *announcements, *orders, *answers;
     char inbox[80];
     uint64_t last_call;
+    uint64_t instance;  // of this process, in its leases
     bool drains;
     int64_t drain_until_ms;
     struct fleet_counters counters;

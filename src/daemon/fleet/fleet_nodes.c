@@ -77,7 +77,7 @@ static void on_order(void *data, const struct bus_delivery *delivery)
     struct span op = map_get_string(map, "op"), name = map_get_string(map, "workspace");
     if (span_equal_text(op, "drain")) {
         log_progress("the cluster has asked this node to give up its workspaces");
-        fleet_drain(fleet, FLEET_DRAIN_MS);
+        fleet_drain(fleet, 0);
     } else if (span_equal_text(op, "open") && cluster_name_valid(name) && !fleet->drains &&
                fleet->serves) {
         CLEANUP_FREE char *text = memory_copy_text(name.data, name.length);

@@ -56,13 +56,18 @@ static void append_named(struct fleet_workspace *workspace, const char *what, co
     append(workspace, &record);
 }
 
-static void tell_entry(struct fleet_workspace *workspace, struct fleet_session *session,
-                       struct span line)
+static void tell_started(struct fleet_workspace *workspace, struct fleet_session *session)
 {
     if (session->started)
         append_entry(workspace, session->name, span_from(session->started));
     memory_free(session->started);
     session->started = NULL;
+}
+
+static void tell_entry(struct fleet_workspace *workspace, struct fleet_session *session,
+                       struct span line)
+{
+    tell_started(workspace, session);
     append_entry(workspace, session->name, line);
 }
 
@@ -84,7 +89,7 @@ static void on_session(void *data, const char *name, enum ledger_event event, st
         return;
     switch (event) {
     case LEDGER_STARTED:
-        memory_free(session->started);
+        tell_started(workspace, session);  // one that was cancelled has a number, too
         session->started = memory_copy_text(text.data, text.length);
         break;
     case LEDGER_ENTRY: tell_entry(workspace, session, text); break;

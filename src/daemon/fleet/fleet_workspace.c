@@ -388,6 +388,7 @@ struct fleet_workspace *fleet_workspace_open(struct fleet *fleet, const char *na
                                       .owners = fleet->owners,
                                       .workspace = name,
                                       .node = fleet->options->node,
+                                      .instance = fleet->instance,
                                       .on_claimed = on_claimed,
                                       .on_lost = on_lost,
                                       .on_released = on_released,

@@ -8,14 +8,15 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
-enum { CLAIMS_MAX = 20, LINE_MAX = 32 << 20, READ_TRIES = 5 };
+enum { CLAIMS_MAX = 20, LINE_MAX = 32 << 20, AGAIN_MS = 150 };
 
 struct record_log {
     struct record_log_setup setup;
     char *workspace, *node, *subject;
     struct chain *chain;
     struct jetstream_request *request;
-    unsigned claims, tries;
+    struct event *again;  // what could not be asked
+    unsigned claims;
     bool is_ready;
     uint64_t next, claim;  // of the messages that are read
     struct buffer line;    // read so far
@@ -28,6 +29,7 @@ struct record_log {
 
 static void begin_claim(struct record_log *log);
 static void read_next(struct record_log *log);
+static void try_again(struct record_log *log);
 
 static void fail(struct record_log *log, const char *why)
 {
@@ -66,13 +68,9 @@ static void on_message(void *data, const struct jetstream_answer *answer)
     struct record_log *log = data;
     log->request = NULL;
     if (answer->status != JETSTREAM_DONE || answer->sequence < log->next) {
-        if (++log->tries > READ_TRIES)
-            fail(log, "its journal cannot be read");
-        else
-            read_next(log);
+        try_again(log);
         return;
     }
-    log->tries = 0;
     log->next = answer->sequence;
     if (answer->sequence < log->claim)
         read_body(log, answer->body);
@@ -176,10 +174,7 @@ static void on_last(void *data, const struct jetstream_answer *answer)
     char label[192];
     log->request = NULL;
     if (answer->status != JETSTREAM_DONE && answer->status != JETSTREAM_NONE) {
-        if (++log->claims > CLAIMS_MAX)
-            fail(log, "its journal cannot be reached");
-        else
-            begin_claim(log);
+        try_again(log);
         return;
     }
     snprintf(label, sizeof(label), "%s.%s.%" PRIu64 ".%u", log->workspace, log->node,
@@ -200,6 +195,24 @@ static void on_last(void *data, const struct jetstream_answer *answer)
     chain_store(log->chain, span_from(claim));
 }
 
+// The stream may have no leader for some seconds. How long it is worth to wait is for the lease to say.
+static void on_again(evutil_socket_t fd, short what, void *data)
+{
+    (void)fd;
+    (void)what;
+    struct record_log *log = data;
+    if (log->claim > 0)
+        read_next(log);
+    else
+        begin_claim(log);
+}
+
+static void try_again(struct record_log *log)
+{
+    struct timeval time = timeval_from_ms(AGAIN_MS);
+    evtimer_add(log->again, &time);
+}
+
 static void begin_claim(struct record_log *log)
 {
     log->request =
@@ -213,6 +226,8 @@ struct record_log *record_log_new(const struct record_log_setup *setup)
                                .workspace = memory_copy_string(setup->workspace),
                                .node = memory_copy_string(setup->node),
                                .subject = memory_format(JOURNAL_SUBJECT "%s", setup->workspace)};
+    log->again = evtimer_new(setup->base, on_again, log);
+    CHECK(log->again);
     buffer_init(&log->line, LINE_MAX);
     buffer_init(&log->pending, RECORD_LOG_PENDING_MAX);
     begin_claim(log);
@@ -224,6 +239,7 @@ void record_log_free(struct record_log *log)
     if (!log)
         return;
     jetstream_drop(log->request);
+    event_free(log->again);
     chain_free(log->chain);
     buffer_release(&log->line);
     buffer_release(&log->pending);

@@ -242,6 +242,7 @@ static void ask_to_open(struct fleet_route *route, const char *node)
     struct fleet *fleet = route->fleet;
     if (strcmp(node, fleet->options->node) == 0) {
         fleet_workspace_open(fleet, route->workspace);
+        route->not_before_ms = clock_now_ms() + FLEET_RETRY_MS;
         return;
     }
     CLEANUP_FREE char *subject = memory_format("cadre.node.%s", node);

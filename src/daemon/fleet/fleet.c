@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "cluster/boot_clock.h"
 #include "daemon/daemon_internal.h"
 #include "daemon/fleet/fleet_internal.h"
 #include "daemon/http/tenants.h"

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "cluster/boot_clock.h"
 #include "daemon/fleet/fleet_internal.h"
 #include "value/text/json.h"
 

@@ -1,5 +1,5 @@
-;;;; What has to be fetched before a system can be loaded, as the package managers that are there say:
-;;;; from the lists of their dists. A session cannot fetch it: it may not write where it goes.
+;;;; What has to be fetched before a system can be loaded, as the package managers that are there
+;;;; say: from the lists of their dists. A session cannot fetch it: it may not write where it goes.
 
 (in-package "CADRE-AGENT")
 
@@ -30,7 +30,8 @@
     (gethash key table)))
 
 (defun dist-offer (home name)
-  "The RELEASE with the system NAME that a dist of HOME offers, and the systems that this needs; or NIL."
+  "The RELEASE with the system NAME that a dist of HOME offers, and the systems that this needs; or
+NIL."
   (dolist (dist (enabled-dists home))
     (let* ((system (dist-row dist "systems.txt" 2 name))
            (release (and system (dist-row dist "releases.txt" 0 (first system)))))
@@ -52,8 +53,8 @@ fetch is known to its registry alone."
                                     (asdf "SYSTEM-DEPENDS-ON" system))))
 
 (defun fetch-plan (name)
-  "RELEASEs that have to be fetched before the system NAME can be loaded, and names of the systems that
-nobody has."
+  "RELEASEs that have to be fetched before the system NAME can be loaded, and names of the systems
+that nobody has."
   (let ((*dist-tables* (make-hash-table :test #'equal)) (seen '()) (releases '()) (nowhere '()))
     (labels ((visit (name)
                (unless (or (member name seen :test #'string=)

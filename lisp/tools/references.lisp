@@ -94,7 +94,7 @@ that LINE is in, such as a structure for its accessors."
                                     (plain-name (specializer-label specializer)))
                                   (sb-mop:method-specializers method)))))))
 
-(defun cut-text (text limit)
+(defun clipped-text (text limit)
   "TEXT, or its beginning up to about LIMIT characters with a line that says so."
   (if (<= (length text) limit)
       text
@@ -106,7 +106,7 @@ that LINE is in, such as a structure for its accessors."
   (object "title" (form-title form)
           "path" path
           "line" (text-form-line form)
-          "text" (cut-text (text-form-text string form) +definition-octets+)
+          "text" (clipped-text (text-form-text string form) +definition-octets+)
           "loaded" (json-boolean loaded)))
 
 (defun source-definition (source find)

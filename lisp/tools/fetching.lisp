@@ -17,7 +17,7 @@
         unless (or (string= line "") (char= (char line 0) #\#))
           collect (remove "" (split-line line #\Space) :test #'string=)))
 
-(defvar *dist-tables* nil)              ; (dist . file) to a hash table of rows, while a plan is made
+(defvar *dist-tables* nil)              ; (dist . file) to a hash table of rows, during a plan
 
 (defun dist-row (dist file column key)
   "The row of the FILE of DIST that has KEY in COLUMN, or NIL."

@@ -17,22 +17,14 @@
 #include "tools/picture/picture_worker.h"
 
 static int (*const functions[COMMAND_COUNT])(int argc, char **argv) = {
-    [COMMAND_SERVE] = command_serve,
-    [COMMAND_EVAL] = command_eval,
-    [COMMAND_REPL] = command_repl,
-    [COMMAND_RUN] = command_run,
-    [COMMAND_CONTEXT] = command_context,
-    [COMMAND_SETUP] = command_setup,
-    [COMMAND_CLUSTER] = command_cluster,
-    [COMMAND_CONFIG] = command_config,
-    [COMMAND_TRUST] = command_trust,
-    [COMMAND_DOCTOR] = command_doctor,
-    [COMMAND_DAEMON] = command_daemon,
-    [COMMAND_SESSIONS] = command_sessions,
-    [COMMAND_TOOLS] = command_tools,
-    [COMMAND_UI] = command_ui,
-    [COMMAND_FIX] = command_fix,
-    [COMMAND_TEST] = command_test,
+    [COMMAND_SERVE] = command_serve,     [COMMAND_EVAL] = command_eval,
+    [COMMAND_REPL] = command_repl,       [COMMAND_RUN] = command_run,
+    [COMMAND_CONTEXT] = command_context, [COMMAND_SETUP] = command_setup,
+    [COMMAND_CLUSTER] = command_cluster, [COMMAND_CONFIG] = command_config,
+    [COMMAND_TRUST] = command_trust,     [COMMAND_DOCTOR] = command_doctor,
+    [COMMAND_DAEMON] = command_daemon,   [COMMAND_SESSIONS] = command_sessions,
+    [COMMAND_TOOLS] = command_tools,     [COMMAND_UI] = command_ui,
+    [COMMAND_FIX] = command_fix,         [COMMAND_TEST] = command_test,
     [COMMAND_HOOK] = command_hook,
 };
 

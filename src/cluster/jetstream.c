@@ -60,6 +60,12 @@ void jetstream_drop(struct jetstream_request *request)
     memory_free(request);
 }
 
+static void set_tick(struct jetstream *jetstream)
+{
+    struct timeval soon = timeval_from_ms(TICK_MS);
+    event_add(jetstream->tick, &soon);
+}
+
 // The silent ones are collected first: what is called may add and drop others.
 static void on_tick(evutil_socket_t fd, short what, void *data)
 {
@@ -77,7 +83,7 @@ static void on_tick(evutil_socket_t fd, short what, void *data)
         finish(request, &(struct jetstream_answer){.status = JETSTREAM_SILENT});
     }
     if (!TAILQ_EMPTY(&jetstream->requests))
-        event_add(jetstream->tick, &(struct timeval){.tv_usec = TICK_MS * 1000});
+        set_tick(jetstream);
 }
 
 static struct jetstream_request *ask(struct jetstream *jetstream, int kind,
@@ -95,7 +101,7 @@ static struct jetstream_request *ask(struct jetstream *jetstream, int kind,
     message->reply = reply;
     request->is_unsent = bus_publish(jetstream->bus, message) < 0;
     if (!evtimer_pending(jetstream->tick, NULL))
-        event_add(jetstream->tick, &(struct timeval){.tv_usec = TICK_MS * 1000});
+        set_tick(jetstream);
     return request;
 }
 
@@ -109,19 +115,19 @@ static struct jetstream_request *ask_api(struct jetstream *jetstream, int kind, 
 }
 
 struct jetstream_request *jetstream_publish(struct jetstream *jetstream,
-                                            const struct jetstream_message *given,
+                                            const struct jetstream_message *stored,
                                             jetstream_fn *done, void *data)
 {
     char expected[24];
-    struct bus_message message = {.subject = given->subject, .body = given->body};
+    struct bus_message message = {.subject = stored->subject, .body = stored->body};
     size_t count = 0;
-    if (given->expected != JETSTREAM_ANY) {
-        snprintf(expected, sizeof(expected), "%" PRId64, given->expected);
+    if (stored->expected != JETSTREAM_ANY) {
+        snprintf(expected, sizeof(expected), "%" PRId64, stored->expected);
         message.headers[count++] =
             (struct bus_header){"Nats-Expected-Last-Subject-Sequence", expected};
     }
-    if (given->id)
-        message.headers[count++] = (struct bus_header){"Nats-Msg-Id", given->id};
+    if (stored->id)
+        message.headers[count++] = (struct bus_header){"Nats-Msg-Id", stored->id};
     return ask(jetstream, REQUEST_PUBLISH, &message, done, data);
 }
 
@@ -156,7 +162,7 @@ struct jetstream_request *jetstream_provide(struct jetstream *jetstream, const c
 {
     struct jetstream_request *request =
         ask_api(jetstream, REQUEST_API, "CREATE", stream, configuration, done, data);
-    request->deadline_ms += 4 * JETSTREAM_WAIT_MS;  // the servers elect a leader first
+    request->deadline_ms += (int64_t)4 * JETSTREAM_WAIT_MS;  // the servers elect a leader first
     return request;
 }
 

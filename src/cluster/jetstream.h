@@ -50,7 +50,7 @@ struct jetstream_message {
 // Each of the following answers once, from the loop, unless it is dropped.
 
 struct jetstream_request *jetstream_publish(struct jetstream *jetstream,
-                                            const struct jetstream_message *message,
+                                            const struct jetstream_message *stored,
                                             jetstream_fn *done, void *data);
 // The last message of the subject, as the leader of the stream knows it. It may be told an older one
 // after it has been elected: what follows from it must be made sure by a publish that expects it.

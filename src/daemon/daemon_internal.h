@@ -78,7 +78,7 @@ struct workspace_request {
     const char *directory;  // where the client works
     const char *refused;    // it is a scratch one in place of this directory; or NULL
     const struct settings *settings;
-    bool joins;  // one that is open is taken as it is, whatever the settings
+    bool joins;                   // one that is open is taken as it is, whatever the settings
     const struct ledger *ledger;  // of the sessions; NULL: none
 };
 

@@ -70,9 +70,9 @@ struct tools {
     int64_t shown_count;                        // ever
     TAILQ_HEAD(running_list, running) running;  // work whose call was answered early
     int64_t program_count;                      // ever run
-    uint64_t succeeded[64];                     // hashes of programs that ran with success: the last ones
-    size_t succeeded_count;                     // ever
-    int64_t call_count;                         // answered early that are no evaluations
+    uint64_t succeeded[64];  // hashes of programs that ran with success: the last ones
+    size_t succeeded_count;  // ever
+    int64_t call_count;      // answered early that are no evaluations
     TAILQ_HEAD(program_task_list, program_task) memory_users;  // runs that use named memories
     struct toolbox_listener toolbox_listener;
 };

@@ -1,12 +1,11 @@
 // HTTP through the daemon: cadre serve --http, whose listener and sessions are the daemon's.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
 import { Machine } from './daemon_support.mjs';
 import { Listener } from './listener.mjs';
-import { CADRE, eventually } from './support.mjs';
+import { eventually } from './support.mjs';
 
 const PATIENCE = 60;
 

@@ -385,7 +385,7 @@ describe('what the runtime says when it gives up', () => {
     const { text } = await server.evaluate('(+ 1 1)');
     assert.match(
       text,
-      /^\[Notice\]\nthe session's process died while idle \(exit code 1: Heap exhausted, game over\.\); rolled back to snapshot \d+\nlost threads: hog\n\n\[stdout\]\nmine\n\n\[stderr\]\nmine, too\n\n=> 2$/,
+      /^\[Notice\]\nthe session's process died while idle \(exit code 1: Heap exhausted, game over\.\); rolled back to snapshot \d+\nlost threads: hog\n\n\[output since the last call\]\nmine\nmine, too\n\n=> 2$/,
     );
     // Nor is it the reason of the next failure.
     expectResult(await server.evaluate('(sb-posix:kill (sb-posix:getpid) sb-posix:sigkill)'), {

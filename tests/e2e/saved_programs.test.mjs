@@ -68,7 +68,10 @@ describe('saved programs', () => {
     assert.match(await failure('(saved/total {:xs ["a"]})'), /xs\[0\]: expected int/);
     assert.match(await failure('(saved/totl {})'), /did you mean saved\/total\?/);
     assert.equal(await value('(saved/total {:xs [1]})', { tools: ['saved/total'] }), 1);
-    assert.match(await failure('(saved/total {:xs [1]})', { tools: ['a'] }), /unknown namespace saved\//);
+    assert.match(
+      await failure('(saved/total {:xs [1]})', { tools: ['a'] }),
+      /unknown namespace saved\//,
+    );
   });
   test('it is found and listed', async () => {
     const found = await value(`(map :name (tool/search "adds numbers"))`);

@@ -110,8 +110,9 @@ static const struct option_row run_options[] = {
      .name = "pause",
      .argument = "FILE",
      .type = OPTION_PATH,
-     .summary = "keep a run whose next call somebody must approve in FILE, exit status 3; without it "
-                "such calls fail"},
+     .summary =
+         "keep a run whose next call somebody must approve in FILE, exit status 3; without it "
+         "such calls fail"},
     {.id = OPTION_RESUME,
      .name = "resume",
      .argument = "FILE",

@@ -207,5 +207,6 @@ void manual_print(FILE *out)
           ".TP\n.I $XDG_STATE_HOME/cadre/\nContext items, history, trusted workspaces.\n",
           out);
     print_heading(out, "EXIT STATUS");
-    fputs("0 success, 1 failure, 2 wrong usage, 3 a run of\n.B cadre run\nwaits for an answer.\n", out);
+    fputs("0 success, 1 failure, 2 wrong usage, 3 a run of\n.B cadre run\nwaits for an answer.\n",
+          out);
 }

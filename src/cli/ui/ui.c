@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/ascii.h"
+#include "base/assert.h"
 #include "base/buffer.h"
 #include "base/memory.h"
 #include "cli/commands.h"
@@ -55,7 +56,9 @@ static int show(const struct ui *ui, const char *server, const char *workspace)
     CLEANUP_BUFFER struct buffer address;
     buffer_init(&address, BUFFER_DEFAULT_LIMIT);
     buffer_append_format(&address, "%s/#token=", server);
-    append_escaped(&address, ui->tokens.list[0].text);
+    const char *token = ui->tokens.list[0].text;
+    CHECK(token);  // none is left out without --no-token
+    append_escaped(&address, token);
     if (workspace) {
         buffer_append_text(&address, "&workspace=");
         append_escaped(&address, workspace);

@@ -28,7 +28,7 @@ const char *carried_field(const struct http_reply *reply, const char *name);  //
 // For the process with the server: the request as HTTP/1.1, without headers of its connection.
 void carried_write_request(struct http_reply *reply, struct buffer *out);
 // The reply must be ended by one of the others when the client has gone.
-void carried_watch(struct http_reply *reply, void (*on_gone)(void *data), void *data);
+void carried_watch(struct http_reply *reply, void (*on_carried_gone)(void *data), void *data);
 
 // `headers`: lines, each with its CR LF. Ends the reply.
 void carried_send(struct http_reply *reply, int status, struct span headers,

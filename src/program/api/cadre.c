@@ -194,6 +194,7 @@ static void run_into(cadre_step *step, const cadre_program *program, const cadre
         step_fail(&step->step, given->region, given->memory, program->source, &program->diagnostic);
         step->step.source = SPAN("");  // the step may outlive the program
     }
+    given->user = NULL;
     saved_memory_hide_prefix(&step->step, program->prefix);
 }
 

@@ -87,9 +87,9 @@ struct run_state {
     int64_t started_ns;
     int64_t deadline_ns;
     int64_t compute_until_ns;  // of this thread's processor time; INT64_MAX: no limit
-    uint64_t granted;       // units of fuel given out
-    uint64_t value_units;   // units spent inside value/
-    int64_t value_portion;  // given to value/ last
+    uint64_t granted;          // units of fuel given out
+    uint64_t value_units;      // units spent inside value/
+    int64_t value_portion;     // given to value/ last
 
     struct failure failure;
     value result;

@@ -152,8 +152,8 @@ static void render_renaming(const struct session_call *run, const struct session
         append_file(text, map_get_item(reply->result, "files", i));
     append_missing(text, map_get(reply->result, "missing"));
     if (map_get_boolean(reply->result, "written"))
-        buffer_append_text(text,
-                           "\nThe session still has the old name: reset-session loads its systems again.");
+        buffer_append_text(
+            text, "\nThe session still has the old name: reset-session loads its systems again.");
 }
 
 static void handle_rename(struct mcp_call *call, void *data)

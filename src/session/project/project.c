@@ -102,7 +102,7 @@ static int start_worker(struct session *session, const char *base)
                                 project->directory,
                                 base,
                                 NULL};
-    pid_t pid;
+    pid_t pid = 0;
     project->answer_fd = memfd_create("cadre-project", MFD_CLOEXEC);
     struct link *link = project->answer_fd < 0 ? NULL : link_new(session, true);
     int result =
@@ -179,7 +179,7 @@ void project_end_check(struct session *session)
     project->is_checking = false;
     project->is_checked = true;
     if (!project->region)
-        project->region = region_new(2 * PROJECT_ANSWER_MAX);
+        project->region = region_new((size_t)2 * PROJECT_ANSWER_MAX);
     bool is_read = lseek(project->answer_fd, 0, SEEK_SET) == 0 &&
                    buffer_append_descriptor(&text, project->answer_fd) == 0;
     close(project->answer_fd);

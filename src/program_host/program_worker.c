@@ -15,6 +15,7 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/memory.h"
 #include "process/sandbox/sandbox.h"
 #include "program/batch.h"
@@ -50,20 +51,6 @@ struct worker {
 
 // --- messages ------------------------------------------------------------------------------------
 
-static bool write_all(int descriptor, const char *data, size_t length)
-{
-    while (length > 0) {
-        ssize_t written = write(descriptor, data, length);
-        if (written < 0 && errno != EINTR)
-            return false;
-        if (written > 0) {
-            data += written;
-            length -= (size_t)written;
-        }
-    }
-    return true;
-}
-
 // Header and payload in one piece as a rule: a server that wakes for the header alone wakes twice.
 static bool send_message(struct worker *worker, uint32_t type, struct span payload)
 {
@@ -76,7 +63,7 @@ static bool send_message(struct worker *worker, uint32_t type, struct span paylo
     if (written < (ssize_t)sizeof(header))  // never a part of the header: the socket is blocking
         return false;
     size_t sent = (size_t)written - sizeof(header);
-    return write_all(worker->descriptor, payload.data + sent, payload.length - sent);
+    return descriptor_write(worker->descriptor, payload.data + sent, payload.length - sent);
 }
 
 enum read_status { READ_MORE, READ_TIMEOUT, READ_CLOSED };

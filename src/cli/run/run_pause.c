@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/memory.h"
 #include "base/private.h"
 #include "cli/options.h"
@@ -56,17 +57,6 @@ const char *run_pause_path(const struct run_pause *pause)
     return pause->keep_in ? pause->keep_in : pause->from;
 }
 
-static bool write_all(int descriptor, struct span text)
-{
-    for (size_t done = 0; done < text.length;) {
-        ssize_t written = write(descriptor, text.data + done, text.length - done);
-        if (written < 0 && errno != EINTR)
-            return false;
-        done += written > 0 ? (size_t)written : 0;
-    }
-    return true;
-}
-
 bool run_pause_keep(const struct run_pause *pause, const struct buffer *text)
 {
     struct private_file file;
@@ -76,7 +66,7 @@ bool run_pause_keep(const struct run_pause *pause, const struct buffer *text)
         return complain("the run is too large to be kept");
     if (!private_create(run_pause_path(pause), &file, &error))
         return complain(error.message);
-    if (!write_all(file.descriptor, buffer_span(text))) {
+    if (!descriptor_write(file.descriptor, text->data, text->length)) {
         private_create_abandon(&file);
         return complain("the run cannot be kept: its file cannot be written");
     }

@@ -367,7 +367,24 @@ function onKey(event) {
 
 // --- the connection ---
 
-function gate(message) {
+// In the place of everything: what is wrong, and what to do.
+function gate(title, fault, ...how) {
+  replace(
+    document.querySelector('#app'),
+    h(
+      'div.gate',
+      h(
+        'div.gate-box',
+        h('div.mark.big', h('span.glyph', 'λ'), h('span', 'cadre')),
+        h('h1', title),
+        h('p.fault', plain(fault)),
+        how,
+      ),
+    ),
+  );
+}
+
+function askForToken(fault) {
   const input = h('input', {
     type: 'password',
     placeholder: 'token',
@@ -379,24 +396,36 @@ function gate(message) {
     setToken(input.value.trim());
     location.reload();
   };
-  replace(
-    document.querySelector('#app'),
+  gate(
+    "This page needs the server's token",
+    fault,
     h(
-      'div.gate',
-      h(
-        'div.gate-box',
-        h('div.mark.big', h('span.glyph', 'λ'), h('span', 'cadre')),
-        h('h1', "This page needs the server's token"),
-        h('p.fault', plain(message)),
-        h(
-          'p',
-          'Run ',
-          h('code', 'cadre ui'),
-          ' on this machine: it opens the page with the token, which is in its address. Or paste the token:',
-        ),
-        h('form.inline', { onsubmit: enter }, input, h('button.primary', 'Open')),
-      ),
+      'p',
+      'Run ',
+      h('code', 'cadre ui'),
+      ' on this machine: it opens the page with the token, which is in its address. Or paste the token:',
     ),
+    h('form.inline', { onsubmit: enter }, input, h('button.primary', 'Open')),
+  );
+}
+
+// The token is right, but not for this workspace, or that was opened with other options.
+function refuseWorkspace(path) {
+  const back = () => {
+    setWorkspace(undefined);
+    location.reload();
+  };
+  gate(
+    'This server does not show the workspace',
+    path,
+    h(
+      'p',
+      'It does not exist, the token does not allow it, or its sessions were made with other options than the server has. ',
+      'Run ',
+      h('code', 'cadre ui'),
+      ' in its directory, or see the workspace of the server.',
+    ),
+    h('button.primary', { type: 'button', onclick: back }, "The server's workspace"),
   );
 }
 
@@ -409,41 +438,13 @@ async function reload() {
   }
 }
 
-// The token is right, but not for this workspace, or that was opened with other options.
-function refuseWorkspace(path) {
-  const back = () => {
-    setWorkspace(undefined);
-    location.reload();
-  };
-  replace(
-    document.querySelector('#app'),
-    h(
-      'div.gate',
-      h(
-        'div.gate-box',
-        h('div.mark.big', h('span.glyph', 'λ'), h('span', 'cadre')),
-        h('h1', 'This server does not show the workspace'),
-        h('p.fault', plain(path)),
-        h(
-          'p',
-          'It does not exist, the token does not allow it, or its sessions were made with other options than the server has. ',
-          'Run ',
-          h('code', 'cadre ui'),
-          ' in its directory, or see the workspace of the server.',
-        ),
-        h('button.primary', { type: 'button', onclick: back }, "The server's workspace"),
-      ),
-    ),
-  );
-}
-
 function onState(state, message, status) {
   if (state === 'refused' && status === 403 && chosenWorkspace()) {
     refuseWorkspace(chosenWorkspace());
     return;
   }
   if (state === 'refused') {
-    gate(message || 'The token is not accepted.');
+    askForToken(message || 'The token is not accepted.');
     return;
   }
   const isOpen = state === 'open';

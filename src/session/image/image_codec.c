@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "base/descriptor.h"
 #include "base/memory.h"
 
 // A part lies within the window together with its prefix. Two parts for two processors: with more of
@@ -20,17 +21,6 @@ enum {
     PARTS_MIN = 2,
     PARTS_MAX = 4096,
 };
-
-bool image_write_all(int fd, const void *data, size_t length)
-{
-    for (size_t done = 0; done < length;) {
-        ssize_t n = write(fd, (const char *)data + done, length - done);
-        if (n < 0 && errno != EINTR)
-            return false;
-        done += n > 0 ? (size_t)n : 0;
-    }
-    return true;
-}
 
 // --- packing -------------------------------------------------------------------------------------
 
@@ -50,7 +40,7 @@ static bool compress_part(int fd, const char *data, size_t size, const struct ma
         ZSTD_outBuffer output = {bytes, OUTPUT_SIZE, 0};
         left = ZSTD_compressStream2(context, &output, &input, ZSTD_e_end);
         errno = ENOMEM;
-        if (ZSTD_isError(left) || !image_write_all(fd, bytes, output.pos))
+        if (ZSTD_isError(left) || !descriptor_write(fd, bytes, output.pos))
             break;
     }
     int cause = errno;

@@ -16,5 +16,3 @@ bool image_compress(int fd, const struct mapping *core, const struct mapping *ba
 // Writes the core that `frames` hold from the start of the file. False with errno: 0 = they are
 // damaged.
 bool image_decompress(int fd, struct mapping frames, const struct mapping *base, size_t core_size);
-
-bool image_write_all(int fd, const void *data, size_t length);

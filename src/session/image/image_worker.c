@@ -11,6 +11,7 @@
 #include <zstd.h>
 
 #include "base/buffer.h"
+#include "base/descriptor.h"
 #include "base/memory.h"
 #include "base/private.h"
 #include "session/image/image_codec.h"
@@ -77,7 +78,7 @@ static bool copy_file(const char *from, const char *to, mode_t mode)
     if (!map_file(from, &content))
         return false;
     bool ok = private_create(to, &file, &error);
-    if (ok && image_write_all(file.descriptor, content.data, content.size) &&
+    if (ok && descriptor_write(file.descriptor, content.data, content.size) &&
         fchmod(file.descriptor, mode) == 0)
         ok = private_create_commit(&file, true, &made, &error);
     else if (ok) {
@@ -110,8 +111,8 @@ static bool write_header(int fd, const struct buffer *description)
     unsigned char head[8] = {0x50, 0x2A, 0x4D, 0x18};
     for (int i = 0; i < 4; i++)
         head[4 + i] = (unsigned char)(length >> (8 * i));
-    return image_write_all(fd, head, sizeof(head)) &&
-           image_write_all(fd, description->data, description->length);
+    return descriptor_write(fd, head, sizeof(head)) &&
+           descriptor_write(fd, description->data, description->length);
 }
 
 static bool sync_directory(const char *path)
@@ -141,7 +142,7 @@ static void write_description(const char *directory, const struct buffer *descri
     bool made;
     if (!private_create(path, &file, &error))
         return;  // the image has it, too
-    if (image_write_all(file.descriptor, description->data, description->length))
+    if (descriptor_write(file.descriptor, description->data, description->length))
         private_create_commit(&file, true, &made, &error);
     else
         private_create_abandon(&file);
@@ -201,7 +202,7 @@ static void cache_core(const char *directory, const struct mapping *core)
     int fd = temporary && private_make_parent(path, &error)
                  ? open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600)
                  : -1;
-    bool ok = fd >= 0 && image_write_all(fd, core->data, core->size);
+    bool ok = fd >= 0 && descriptor_write(fd, core->data, core->size);
     if (fd >= 0 && (close(fd) < 0 || !ok || rename(temporary, path) < 0))
         unlink(temporary);
     if (older)

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/memory.h"
 #include "base/private.h"
 #include "session/image/image_codec.h"
@@ -204,7 +205,7 @@ static int check(const char *workspace, const char *directory, const char *base)
     if (vector_count(map_get(answer, "systems")) > 0 || value_is_string(map_get(answer, "init")))
         answer = decide(region, answer, directory, base);
     json_write(&text, answer, 0, NULL);
-    bool ok = !text.failed && image_write_all(PROJECT_FD, text.data, text.length);
+    bool ok = !text.failed && descriptor_write(PROJECT_FD, text.data, text.length);
     region_free(region);
     return ok ? 0 : fail("cannot write", "the answer");
 }
@@ -244,7 +245,7 @@ static int write_core(const char *path, const struct mapping *core)
         fprintf(stderr, "%s\n", error.message);
         return 1;
     }
-    if (!image_write_all(file.descriptor, core->data, core->size) || fsync(file.descriptor) < 0) {
+    if (!descriptor_write(file.descriptor, core->data, core->size) || fsync(file.descriptor) < 0) {
         fail("cannot write", path);
         private_create_abandon(&file);
         return 1;

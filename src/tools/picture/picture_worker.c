@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/descriptor.h"
 #include "base/memory.h"
 #include "process/sandbox/sandbox.h"
 #include "tools/result/image.h"
@@ -28,18 +29,6 @@ static void check(struct span text, struct buffer *answers)
     buffer_append_byte(answers, '\n');
 }
 
-static bool write_all(struct span text)
-{
-    while (text.length > 0) {
-        ssize_t count = write(STDOUT_FILENO, text.data, text.length);
-        if (count <= 0)
-            return false;
-        text.data += count;
-        text.length -= (size_t)count;
-    }
-    return true;
-}
-
 int picture_worker_main(void)
 {
     struct sandbox_report report;
@@ -57,5 +46,6 @@ int picture_worker_main(void)
         rest.length -= length + 1;
     }
     // Nothing is left to be done at exit, where LeakSanitizer would look at its own process from another.
-    _exit(write_all(buffer_span(&answers)) ? EXIT_SUCCESS : EXIT_FAILURE);
+    _exit(descriptor_write(STDOUT_FILENO, answers.data, answers.length) ? EXIT_SUCCESS
+                                                                        : EXIT_FAILURE);
 }

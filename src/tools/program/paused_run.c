@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/descriptor.h"
 #include "base/memory.h"
 #include "base/private.h"
 #include "process/background.h"
@@ -75,17 +76,6 @@ static void make_room(const struct paused_run *run)
         closedir(directory);
 }
 
-static bool write_all(int descriptor, struct span text)
-{
-    for (size_t done = 0; done < text.length;) {
-        ssize_t written = write(descriptor, text.data + done, text.length - done);
-        if (written < 0 && errno != EINTR)
-            return false;
-        done += written > 0 ? (size_t)written : 0;
-    }
-    return true;
-}
-
 static void run_store(void *data)
 {
     struct paused_run *run = data;
@@ -97,7 +87,7 @@ static void run_store(void *data)
     make_room(run);
     if (!private_create(path, &file, &run->failure))
         return;
-    if (write_all(file.descriptor, buffer_span(&run->text))) {
+    if (descriptor_write(file.descriptor, run->text.data, run->text.length)) {
         private_create_commit(&file, true, &made, &run->failure);
         return;
     }

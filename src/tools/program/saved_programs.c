@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/ascii.h"
+#include "base/descriptor.h"
 #include "base/memory.h"
 #include "process/background.h"
 #include "program/compile/suggest.h"
@@ -389,17 +390,6 @@ static int enter(int directory, const char *name)
     return next;
 }
 
-static bool write_all(int descriptor, struct span text)
-{
-    for (size_t done = 0; done < text.length;) {
-        ssize_t written = write(descriptor, text.data + done, text.length - done);
-        if (written < 0 && errno != EINTR)
-            return false;
-        done += written > 0 ? (size_t)written : 0;
-    }
-    return fsync(descriptor) == 0;
-}
-
 static bool write_file(struct saving *saving, int directory)
 {
     CLEANUP_FREE char *path = memory_format("%s%s", saving->name, ending);
@@ -409,7 +399,8 @@ static bool write_file(struct saving *saving, int directory)
         openat(directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (file < 0)
         return fail(saving, "create");
-    bool ok = write_all(file, buffer_span(&saving->content));
+    bool ok =
+        descriptor_write(file, saving->content.data, saving->content.length) && fsync(file) == 0;
     close(file);
     if (ok && renameat(directory, temporary, directory, path) == 0)
         return true;

@@ -16,6 +16,7 @@
   (copy-p nil)                          ; true in a copy: it does one job beside the head
   (wanted 0 :type (unsigned-byte 32))   ; number of the last channel asked for
   (thread-channel nil)                  ; (descriptor device inode) of one kept for a thread's error
+  (frozen-thread nil)                   ; the thread that has taken the last one
   ;; streams.lisp, descriptors.lisp
   (standard-files '())                  ; (device inode) of the descriptors 0, 1 and 2
   (idle-offsets '())                    ; file offsets at the last SNAP

@@ -7,9 +7,17 @@
 
 (in-package "CADRE-AGENT")
 
+(defun frozen-thread-told-p ()
+  "Whether the RESULT that tells of the clone with the last channel has been sent. With the next
+channel the supervisor closes one that belongs to nobody it knows."
+  (let ((thread (agent-frozen-thread *agent*)))
+    (or (null thread)
+        (and (not (sb-thread:thread-alive-p thread))
+             (null (agent-thread-errors *agent*))))))
+
 (defun ensure-thread-channel ()
   "In the main thread, during a call: have a channel at hand for the post-mortem of a thread."
-  (when (and (null (agent-thread-channel *agent*)) (head-p))
+  (when (and (null (agent-thread-channel *agent*)) (head-p) (frozen-thread-told-p))
     (let ((fd (request-channel "thread")))
       (when fd
         (setf *received-count* 0        ; it is taken
@@ -26,6 +34,7 @@
 
 (defun drop-thread-channel ()
   "In a clone: the channel at hand is its parent's."
+  (setf (agent-frozen-thread *agent*) nil)
   (let ((fd (take-thread-channel)))
     (when fd (close-descriptor fd))))
 
@@ -39,22 +48,32 @@
 (defun freeze-thread ()
   "Leave a parked clone behind that has the stack of this thread. Returns its pid; :WOKEN in a clone
 of it that was woken; NIL when there is none."
-  (let ((channel (and *thread-recipe-works* (take-thread-channel))))
-    (when channel
-      (sb-thread:with-mutex (*clone-lock*)
-        (without-interrupts
-          (let* ((descriptors (remove channel (open-descriptors)))
-                 (parked (make-parked "postmortem" nil (record-offsets descriptors)
-                                      (output-aliases descriptors)
-                                      (mapcar #'thread-label (user-threads))))
-                 (pid (clone-with-threads)))
-            (cond ((zerop pid)
-                   (become-only-thread)
-                   (begin-parking "postmortem" channel parked)
-                   :woken)
-                  (t
-                   (close-descriptor channel)
-                   (and (plusp pid) pid)))))))))
+  (when *thread-recipe-works*
+    (sb-thread:with-mutex (*clone-lock*)
+      (without-interrupts
+        (let ((channel (take-channel-for-me)))
+          (and channel (freeze-thread-with channel)))))))
+
+(defun take-channel-for-me ()
+  "The channel at hand; NIL when there is none."
+  (when (agent-thread-channel *agent*)
+    (setf (agent-frozen-thread *agent*) sb-thread:*current-thread*)
+    (take-thread-channel)))
+
+(defun freeze-thread-with (channel)
+  "FREEZE-THREAD, while no other thread makes a clone."
+  (let* ((descriptors (remove channel (open-descriptors)))
+         (parked (make-parked "postmortem" nil (record-offsets descriptors)
+                              (output-aliases descriptors)
+                              (mapcar #'thread-label (user-threads))))
+         (pid (clone-with-threads)))
+    (cond ((zerop pid)
+           (become-only-thread)
+           (begin-parking "postmortem" channel parked)
+           :woken)
+          (t
+           (close-descriptor channel)
+           (and (plusp pid) pid)))))
 
 (declaim (notinline abort-thread-after))
 (defun abort-thread-after (condition)

@@ -1,7 +1,7 @@
 // Debugging as SBCL's own debugger allows it: restarts of frames, errors of threads, folded frames.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { eventually, expectResult, useServer } from './support.mjs';
+import { eventually, expectResult, sleep, useServer } from './support.mjs';
 
 describe('restarts of frames', () => {
   const server = useServer();
@@ -185,6 +185,21 @@ describe('errors of threads are frozen', () => {
       assert.match(seen, /; thread "late" ended by/);
     });
     expectResult(await server.call('inspect', { frame: 0 }), { has: ['(IN-THREAD 4)', 'Y = 8'] });
+  });
+
+  test('of one that fails between calls, while another runs on', async () => {
+    await server.value(
+      '(defvar *other* (sb-thread:make-thread (lambda () (sleep 600)) :name "other"))',
+    );
+    await untilFrozen(async () => {
+      await server.value(
+        '(sb-thread:make-thread (lambda () (sleep 0.1) (in-thread 5)) :name "second") 1',
+      );
+      await sleep(400);
+      await eventually(async () => (await server.value('2')).includes('(error '), 20);
+    });
+    expectResult(await server.call('inspect', { frame: 0 }), { has: ['(IN-THREAD 5)', 'Y = 10'] });
+    await server.value('(sb-thread:terminate-thread *other*)');
   });
 
   test('the session goes on after it', async () => {

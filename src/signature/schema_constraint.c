@@ -20,7 +20,7 @@ static bool is_number(value v)
 // What stands for 2^63 and more cannot be said of integers, which have any size.
 static bool to_integer(double number, int64_t *ret_integer)
 {
-    if (!(number >= -0x1p62 && number <= 0x1p62))
+    if (!(fabs(number) <= ldexp(1, 62)))  // also: not a number
         return false;
     *ret_integer = (int64_t)number;
     return true;

@@ -122,6 +122,14 @@ static const struct attack attacks[] = {
      10},
 };
 
+// A thread that goes on reading takes the offers of channels for snapshots, and then another request:
+// what came after the last snapshot is lost.
+static bool loss_is_said(const struct answer *answer)
+{
+    return strstr(answer->notices, "took a request, which is repeated; rolled back to snapshot ") &&
+           strstr(answer->notices, "; lost: evaluations ");
+}
+
 // What the session did to its descriptors may cost the evaluation that did it, which is said; the
 // state from before it, and what comes after it, are as ever.
 static void attack_descriptors(struct driver *driver, const struct attack *attack)
@@ -140,7 +148,10 @@ static void attack_descriptors(struct driver *driver, const struct attack *attac
     if (strcmp(attack->name, "all in use, and an error") != 0)
         check(strcmp(answer.values, "(:BEFORE 1)") == 0, "%s: then %s", attack->name,
               answer.values);
-    expect(driver, attack->name, "(length *x*)", "2");
+    driver_eval(driver, "(length *x*)", 30, &answer);
+    check((answer.ok && strcmp(answer.values, "2") == 0) || loss_is_said(&answer),
+          "%s: (length *x*) gives %s %s %s", attack->name, answer.values, answer.message,
+          answer.notices);
     double before = processor_seconds();
     driver_run_for(driver, 300);
     check(processor_seconds() - before < 0.15, "%s: the idle server is busy", attack->name);

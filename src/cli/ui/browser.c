@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/descriptor.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/private.h"
@@ -37,7 +38,7 @@ static char *write_file(const char *address)
         memory_free(path);
         return NULL;
     }
-    if (write(file.descriptor, text.data, text.length) != (ssize_t)text.length)
+    if (!descriptor_write(file.descriptor, text.data, text.length))
         private_create_abandon(&file);
     else if (private_create_commit(&file, true, &made, &error))
         return path;

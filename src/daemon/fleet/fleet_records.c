@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/memory.h"
 #include "base/private.h"
 #include "context/store.h"
@@ -332,7 +333,7 @@ static bool write_memory(const struct fleet_workspace *workspace, const struct f
     if (!private_make_parent(path, error))
         return false;
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    bool ok = fd >= 0 && write(fd, memory->content, length) == (ssize_t)length;
+    bool ok = fd >= 0 && descriptor_write(fd, memory->content, length);
     int cause = errno;
     if (fd >= 0)
         close(fd);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -64,7 +65,7 @@ static bool write_text(const char *path, struct span text, struct error *error)
     bool made;
     if (!private_create(path, &file, error))
         return false;
-    if (write(file.descriptor, text.data, text.length) == (ssize_t)text.length)
+    if (descriptor_write(file.descriptor, text.data, text.length))
         return private_create_commit(&file, true, &made, error);
     private_create_abandon(&file);
     return error_set(error, ERROR_SYSTEM, "%s cannot be written", path);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/private.h"
@@ -63,7 +64,7 @@ static bool write_file(const char *directory, const char *name, const struct buf
     if (fd < 0)
         return false;
     errno = ENOSPC;
-    bool ok = write(fd, lines->data, lines->length) == (ssize_t)lines->length;
+    bool ok = descriptor_write(fd, lines->data, lines->length);
     int cause = errno;
     ok = close(fd) == 0 && ok;
     errno = cause;

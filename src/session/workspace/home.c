@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/buffer.h"
+#include "base/descriptor.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -66,7 +67,7 @@ static bool write_description(const char *home, const char *workspace, struct er
     bool made;
     if (!private_create(path, &file, error))
         return false;
-    if (write(file.descriptor, text.data, text.length) == (ssize_t)text.length)
+    if (descriptor_write(file.descriptor, text.data, text.length))
         return private_create_commit(&file, false, &made, error);
     private_create_abandon(&file);
     return error_set(error, ERROR_SYSTEM, "cannot write %s: %s", path, strerror(errno));
